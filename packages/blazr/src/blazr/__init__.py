@@ -1,0 +1,1 @@
+"""blazr: command line and server."""

@@ -1,0 +1,1 @@
+"""boostr: language models and decision models on numr."""

@@ -1,0 +1,2 @@
+"""numr: one tensor namespace over CPU and CUDA."""
+from numr.tensor import Tensor as Tensor
