@@ -12,6 +12,7 @@ BoostrError
 │   └── TemplateRefusal     the template itself refused the conversation (raise_exception)
 ├── ParameterError          a sampling or generation parameter is out of its range
 ├── ContextLengthError      the prompt does not fit the model's context
+├── NumericalError          the model produced NaN or infinite logits
 └── DeviceMemoryError       the model or its cache does not fit the device
 """
 
@@ -23,6 +24,7 @@ __all__ = [
     "DeviceMemoryError",
     "FormatError",
     "ModelNotFoundError",
+    "NumericalError",
     "ParameterError",
     "TemplateError",
     "TemplateRefusal",
@@ -87,6 +89,10 @@ class ContextLengthError(BoostrError, ValueError):
         super().__init__(f"the prompt has {n_prompt} tokens and the context holds {n_ctx}; shorten the prompt")
         self.n_prompt = n_prompt
         self.n_ctx = n_ctx
+
+
+class NumericalError(BoostrError, ArithmeticError):
+    """The model produced NaN or infinite logits: its weights or its input are broken."""
 
 
 class DeviceMemoryError(BoostrError, MemoryError):

@@ -1,0 +1,77 @@
+"""What a caller may ask of one generation. Validates itself; knows no tokenizer, model or wire format."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from boostr.errors import ParameterError
+
+__all__ = ["SamplingParams"]
+
+MAX_TOP_LOGPROBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """Parameters of one generated sequence.
+
+    Greedy means `temperature == 0`; a seed alone does not make it greedy. Penalties look at the last `repeat_last_n`
+    tokens of prompt and output together (0: none, -1: all). Raises ParameterError naming the field.
+    """
+
+    max_tokens: int | None = 256  # None: until the context is full
+    temperature: float = 1.0  # 0 is greedy
+    top_p: float = 1.0  # 1 is off
+    top_k: int = 0  # 0 is off
+    min_p: float = 0.0  # fraction of the best token's probability; 0 is off
+    repeat_penalty: float = 1.0  # divides positive logits, multiplies negative ones; 1 is off
+    repeat_last_n: int = 64
+    frequency_penalty: float = 0.0  # subtracted once per occurrence
+    presence_penalty: float = 0.0  # subtracted once per token that occurred
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    logprobs: int | None = None  # None: none; n: the sampled token's and the n best, 0..20
+    ignore_eos: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.stop, str):
+            object.__setattr__(self, "stop", (self.stop,))
+        elif not isinstance(self.stop, tuple):
+            object.__setattr__(self, "stop", tuple(self.stop or ()))
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ParameterError(f"{one.name} is {value}: it must be a finite number", one.name)
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        _within("max_tokens", self.max_tokens, 1, None)
+        _within("temperature", self.temperature, 0.0, 2.0)
+        _within("top_p", self.top_p, 0.0, 1.0)
+        _within("top_k", self.top_k, 0, None)
+        _within("min_p", self.min_p, 0.0, 1.0)
+        _within("repeat_last_n", self.repeat_last_n, -1, None)
+        _within("frequency_penalty", self.frequency_penalty, -2.0, 2.0)
+        _within("presence_penalty", self.presence_penalty, -2.0, 2.0)
+        _within("logprobs", self.logprobs, 0, MAX_TOP_LOGPROBS)
+        _within("seed", self.seed, -(2**63), 2**64 - 1)
+        if self.repeat_penalty <= 0:
+            raise ParameterError(f"repeat_penalty is {self.repeat_penalty}: it must be above 0", "repeat_penalty")
+        if any(not isinstance(text, str) or not text for text in self.stop):
+            raise ParameterError("stop holds an empty string or a value that is not a string", "stop")
+        for token, bias in self.logit_bias.items():
+            if not isinstance(token, int) or token < 0 or not -100 <= bias <= 100:
+                raise ParameterError(
+                    f"logit_bias[{token!r}] is {bias!r}: token ids map to numbers from -100 to 100", "logit_bias"
+                )
+
+
+def _within(name: str, value: float | None, low: float, high: float | None) -> None:
+    if value is None:
+        return
+    if value < low or (high is not None and value > high):
+        bounds = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ParameterError(f"{name} is {value}: it must be {bounds}", name)
