@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class GenerationSettings:
     frequency_penalty: float = key(0.0, number(-2, 2), "Subtracted for each time a token occurred.")
     presence_penalty: float = key(0.0, number(-2, 2), "Subtracted once when a token occurred.")
     stop_sequences: tuple[str, ...] = key((), texts, "Texts that end the answer.")
-    logit_bias: dict[int, float] = key(dict, token_biases, "Added to the scores of these token ids.")
+    logit_bias: Mapping[int, float] = key(dict, token_biases, "Added to the scores of these token ids.")
     seed: int | None = key(None, optional(integer(-(2**63), 2**63 - 1)), "Makes sampling repeatable.", "random")
 
     def sampling(self) -> dict[str, Any]:
