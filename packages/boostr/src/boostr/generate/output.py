@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from boostr.generate.params import SamplingParams
 from boostr.generate.sampler import Sampled
 from boostr.generate.stop import StopMatcher
-from boostr.tokenizers.base import Tokenizer
+
+if TYPE_CHECKING:
+    from boostr.tokenizers.base import Tokenizer
 
 __all__ = ["FinishReason", "OutputStream", "Piece"]
 

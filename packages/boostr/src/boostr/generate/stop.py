@@ -8,10 +8,11 @@ __all__ = ["StopMatcher"]
 
 
 class StopMatcher:
-    """Scans a growing text for the earliest stop string.
+    """Scans a growing text for the first stop string.
 
     After each `feed`, `safe` is the number of characters that no stop string can still reach back into, and `cut` is
-    the position of the first match, or None. Of two matches the one that begins first wins.
+    the position of the first match, or None. First is the stop string that is complete first as the text grows letter
+    by letter (of two complete at once, the longer), so how the text was cut into pieces makes no difference.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
@@ -30,9 +31,9 @@ class StopMatcher:
             return
         window = self._tail + text
         origin = self._length - len(window)
-        found = [at for at in (window.find(stop) for stop in self._stops) if at >= 0]
+        found = [(at + len(stop), at) for stop in self._stops if (at := window.find(stop)) >= 0]
         if found:
-            self.cut = self.safe = origin + min(found)
+            self.cut = self.safe = origin + min(found)[1]
             return
         self.safe = self._length - self._held(window)
         self._tail = window[max(0, len(window) - self._longest + 1) :]

@@ -1,0 +1,94 @@
+"""The decode loop in one process: prefill in chunks, then one packed step per token for all running sequences.
+
+The server has a scheduler of its own; this is the loop of a notebook or a command line. Knows no text formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostr.errors import ContextLengthError, ParameterError
+from boostr.generate.output import OutputStream, Piece
+from boostr.generate.params import SamplingParams
+from boostr.generate.sampler import Sampler
+from boostr.state import Batch, SequenceState
+
+if TYPE_CHECKING:
+    from boostr.generate.language_model import LanguageModel
+
+__all__ = ["PREFILL_CHUNK", "decode", "prefill"]
+
+PREFILL_CHUNK = 512  # tokens of a prompt in one pass: bounds the activations' memory, and large enough for BLAS
+
+
+@dataclass(slots=True)
+class _Running:
+    state: SequenceState
+    sampler: Sampler
+    output: OutputStream
+    next_token: int = 0
+
+
+def prefill(model: LanguageModel, ids: Sequence[int], state: SequenceState) -> NDArray[np.float32]:
+    """Run a prompt into `state`; returns the logits (vocab,) after its last token."""
+    hidden = None
+    for start in range(0, len(ids), PREFILL_CHUNK):
+        chunk = ids[start : start + PREFILL_CHUNK]
+        hidden = model.network.forward(Batch.pack([(chunk, state)], read="last"))
+    if hidden is None:
+        raise ParameterError("the prompt is empty: it must have at least one token", "prompt")
+    return np.asarray(model.network.logits(hidden))[0]
+
+
+def decode(
+    model: LanguageModel, prompt_ids: Sequence[int], params: SamplingParams, n: int = 1
+) -> Iterator[tuple[int, Piece]]:
+    """Generate `n` continuations of one prompt; yields (choice index, piece) as pieces become final.
+
+    The prompt runs once and its state is forked. Choice i of a seeded generation draws with `seed + i`.
+    Raises ContextLengthError when the prompt leaves no room for a token.
+    """
+    room = model.context_length - len(prompt_ids)
+    if room <= 0:
+        raise ContextLengthError(len(prompt_ids), model.context_length)
+    if n < 1:
+        raise ParameterError(f"n is {n}: it must be at least 1", "n")
+    state = model.new_state()
+    logits = prefill(model, prompt_ids, state)
+    running: dict[int, _Running] = {}
+    for choice in range(n):
+        one = _begin(model, prompt_ids, _for_choice(params, choice), room, state.fork() if choice + 1 < n else state)
+        for piece in _accept(one, logits):
+            yield choice, piece
+        if one.output.finish_reason is None:
+            running[choice] = one
+    while running:
+        batch = Batch.pack([([one.next_token], one.state) for one in running.values()], read="last")
+        rows = np.asarray(model.network.logits(model.network.forward(batch)))
+        for row, (choice, one) in enumerate(list(running.items())):
+            for piece in _accept(one, rows[row]):
+                yield choice, piece
+            if one.output.finish_reason is not None:
+                del running[choice]
+
+
+def _begin(
+    model: LanguageModel, prompt_ids: Sequence[int], params: SamplingParams, room: int, state: SequenceState
+) -> _Running:
+    output = OutputStream(model.require_tokenizer(), params, model.eos_token_ids, prompt_ids, limit=room)
+    return _Running(state, Sampler(params, model.vocab_size, prompt_ids), output)
+
+
+def _accept(one: _Running, logits: NDArray[np.float32]) -> list[Piece]:
+    sampled = one.sampler.sample(logits)
+    one.next_token = sampled.token
+    return one.output.push(sampled)
+
+
+def _for_choice(params: SamplingParams, choice: int) -> SamplingParams:
+    return params if params.seed is None or choice == 0 else replace(params, seed=params.seed + choice)
