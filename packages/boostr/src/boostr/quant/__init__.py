@@ -1,0 +1,6 @@
+"""Quantized weights: the table of ggml types, their exact dequantization, and products with float32 activations."""
+
+from boostr.quant.tensor import QuantTensor
+from boostr.quant.types import QUANT_TYPES, QuantType, by_id
+
+__all__ = ["QUANT_TYPES", "QuantTensor", "QuantType", "by_id"]
