@@ -34,9 +34,7 @@ class QuantType:
     def row_bytes(self, columns: int) -> int:
         """Bytes of a row of `columns` elements; FormatError if that is not a whole number of blocks."""
         if columns < 0 or columns % self.block:
-            raise FormatError(
-                f"a {self.name} row of {columns} elements is not a multiple of its {self.block}-element block"
-            )
+            raise FormatError(f"a {self.name} row of {columns} elements is not whole blocks of {self.block}")
         return columns // self.block * self.block_bytes
 
 
