@@ -1,4 +1,4 @@
-"""Every check and build of the workspace, one session each. `nox -s lint types tests` is what continuous integration runs."""
+"""Every check and build of the workspace, one session each. `nox -s lint types tests` is what CI runs."""
 
 from __future__ import annotations
 

@@ -43,20 +43,16 @@ class Sampler:
 
     def sample(self, logits: NDArray[np.float32]) -> Sampled:
         """Draw the next token from `logits` (vocab,) float32, which is left unchanged."""
-        if self._steps or self.params.temperature > 0:
-            token = self._draw(logits)
-        else:
-            token = int(logits.argmax())  # ties: the lowest id
-        if not np.isfinite(logits[token]):
+        best = int(logits.argmax())  # ties: the lowest id; NaN counts as the largest
+        if not np.isfinite(logits[best]):
             raise NumericalError("the model produced logits that are not finite: its weights or its input are broken")
+        token = self._draw(logits) if self._steps or self.params.temperature > 0 else best
         self.history.append(token)
         if self.params.logprobs is None:
             return Sampled(token)
         return self._with_logprobs(token, logits)
 
     def _draw(self, logits: NDArray[np.float32]) -> int:
-        if np.isnan(logits.max()):
-            return int(logits.argmax())
         candidates = Candidates(None, np.array(logits, np.float32))
         for step in self._steps:
             candidates = step(candidates, self.params, self.history)
