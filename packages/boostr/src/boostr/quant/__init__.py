@@ -1,6 +1,7 @@
 """Quantized weights: the table of ggml types, their exact dequantization, and products with float32 activations."""
 
+from boostr.quant.matmul import Precision, Product, Weight, take_rows
 from boostr.quant.tensor import QuantTensor
 from boostr.quant.types import QUANT_TYPES, QuantType, by_id
 
-__all__ = ["QUANT_TYPES", "QuantTensor", "QuantType", "by_id"]
+__all__ = ["QUANT_TYPES", "Precision", "Product", "QuantTensor", "QuantType", "Weight", "by_id", "take_rows"]

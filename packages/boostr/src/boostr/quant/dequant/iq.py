@@ -33,7 +33,8 @@ def sign_table() -> Bytes:
     """Seven stored sign bits -> eight: the last one makes their number even."""
     codes = np.arange(128, dtype=np.uint8)
     odd = np.bitwise_count(codes).astype(np.uint8) & 1
-    return codes | (odd * np.uint8(128))
+    table: Bytes = codes | (odd * np.uint8(128))
+    return table
 
 
 def signs_of(bits: Bytes) -> Float32Array:
