@@ -1,0 +1,6 @@
+"""Model files as named tensors: GGUF and SafeTensors, plus the JSON beside them. Knows no architecture."""
+
+from boostr.formats.checkpoint import Checkpoint, open_checkpoint
+from boostr.formats.tensor_info import TensorInfo
+
+__all__ = ["Checkpoint", "TensorInfo", "open_checkpoint"]
