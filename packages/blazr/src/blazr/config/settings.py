@@ -40,7 +40,8 @@ class ServerSettings:
     tls_key: str | None = key(None, optional(text), "Private key (PEM); needs server.tls_cert.")
     cors_enabled: bool = key(True, boolean, "Whether browsers of other origins may call the server.")
     cors_origins: tuple[str, ...] = key((), texts, "Origins that may; none listed means any.", "any")
-    max_concurrent_requests: int = key(16, integer(1, 4096), "Requests worked on at one time; others wait.")
+    max_concurrent_requests: int = key(16, integer(1, 4096), "Answers a model writes at one time; others wait.")
+    max_queue: int = key(128, integer(1, 1_000_000), "Requests that may wait for a model; beyond it 503.")
     max_inflight_tokens: int = key(0, integer(0), "Prompt plus answer tokens in flight; beyond it 503. 0: no limit.")
     rate_limit: float = key(0.0, number(0), "Requests a minute for each API key, or each address without keys. 0: off.")
     request_timeout_secs: float = key(300.0, number(0), "Longest time for a whole request. 0: no limit.")
@@ -65,7 +66,12 @@ class InferenceSettings:
     )
     threads: int | None = key(None, optional(integer(1, 1024)), "Threads for computing.", "one for each core")
     precise: bool = key(False, boolean, "Keep activations in float32: slower, no rounding to integers.")
-    cache_dtype: str = key("float16", choice("float16", "float32"), "Type of cached keys and values.")
+    cache_dtype: str | None = key(
+        None,
+        optional(choice("float16", "float32")),
+        "Type of cached keys and values.",
+        "float16, with inference.precise float32",
+    )
     chat_template: str | None = key(
         None, optional(text), "Built-in template name, or a Jinja file, in place of the model's own.", "the model's own"
     )
