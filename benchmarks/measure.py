@@ -1,4 +1,4 @@
-"""One engine on one GGUF file in a process of its own: load time, prefill and decode speed, peak memory, as one JSON line.
+"""One engine on one GGUF file in a process of its own: load time, prefill and decode speed, peak memory, as JSON.
 
 Run by compare.py, which pairs two engines; knows nothing of the other one.
 """
