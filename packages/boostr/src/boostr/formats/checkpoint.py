@@ -31,6 +31,7 @@ class Checkpoint(Protocol):
 
     path      what the caller gave: a directory or a file
     metadata  GGUF keys, empty for SafeTensors
+    directory where the files that go with the weights lie (tokenizer, templates, sidecars)
     config    the parsed config.json of a SafeTensors model, None when there is none and for GGUF
     """
 
@@ -38,6 +39,8 @@ class Checkpoint(Protocol):
     def format(self) -> Literal["gguf", "safetensors"]: ...
     @property
     def path(self) -> Path: ...
+    @property
+    def directory(self) -> Path: ...
     @property
     def files(self) -> list[Path]: ...
     @property

@@ -58,6 +58,10 @@ class GGUFFile:
         return cls(path, parts, Metadata(parts[0].metadata, path))
 
     @property
+    def directory(self) -> Path:
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @property
     def files(self) -> list[Path]:
         return [part.path for part in self._parts]
 

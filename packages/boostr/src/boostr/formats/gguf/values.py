@@ -16,7 +16,7 @@ import numpy as np
 from boostr.errors import FormatError
 from boostr.formats.mapped import MappedFile
 
-__all__ = ["ARRAY", "SCALARS", "STRING", "Cursor", "StringArray", "read_value"]
+__all__ = ["ARRAY", "BOOL", "SCALARS", "STRING", "Cursor", "StringArray", "read_value"]
 
 # id -> (name, little-endian NumPy dtype). 8 is a string (u64 length + UTF-8), 9 an array (u32 type, u64 count, items).
 SCALARS: dict[int, tuple[str, np.dtype[Any]]] = {

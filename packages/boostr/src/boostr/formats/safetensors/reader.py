@@ -101,6 +101,10 @@ class SafeTensorsModel:
         return cls(path, {name: shards[shard] for name, shard in weight_map.items()}, config)
 
     @property
+    def directory(self) -> Path:
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @property
     def files(self) -> list[Path]:
         return [file.path for file in self._files]
 
