@@ -1,0 +1,117 @@
+"""From a checkpoint to a network: every tensor is placed or accounted for before any is read.
+
+Knows no architecture: names come from names.py, sizes and shapes from the network's own classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from boostr.errors import ParameterError, WeightsError
+from boostr.formats import Checkpoint
+from boostr.formats.hf_config import normalise_config
+from boostr.models.detect import detect_architecture
+from boostr.models.names import GGUF_NAMES, HF_NAMES
+from boostr.models.network import Network
+from boostr.models.placement import Placed, Placement
+from boostr.models.registry import GGUF_ARCHITECTURES, MODEL_TYPES, ConfigReader, architecture
+from boostr.models.report import LoadReport, Uploaded
+from boostr.models.weights import Weights
+from boostr.quant import Precision, QuantTensor, Weight
+from numr import Tensor
+
+__all__ = ["load_network"]
+
+Progress = Callable[[int, int], None]
+
+_DTYPES: dict[str, Any] = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+
+
+def load_network(
+    checkpoint: Checkpoint, *, dtype: str | None = None, precision: Precision = "fast", progress: Progress | None = None
+) -> tuple[Network, LoadReport]:
+    """Build the checkpoint's network.
+
+    dtype      None keeps every weight in its stored type; "float32", "float16" or "bfloat16" convert dense matrices
+    precision  "precise" multiplies float32 activations, "fast" may round them where they meet quantized weights
+    progress   called with (bytes done, bytes in all)
+
+    Computation is float32 in any case. Raises UnsupportedModelError for an unknown architecture, ConfigError for sizes
+    that cannot be, and WeightsError for tensors that are missing, left over or of the wrong shape.
+    """
+    if dtype is not None and dtype not in _DTYPES:
+        raise ParameterError(f"dtype is {dtype!r}: use one of {', '.join(_DTYPES)}", "dtype")
+    gguf = checkpoint.format == "gguf"
+    hf_config = None if checkpoint.config is None else normalise_config(checkpoint.config)
+    kind = detect_architecture(checkpoint, hf_config)
+    network_class, config_class = architecture(kind, GGUF_ARCHITECTURES if gguf else MODEL_TYPES)
+    placement = Placement(checkpoint, (GGUF_NAMES if gguf else HF_NAMES)[kind])
+    config = _config(config_class, kind, checkpoint, hf_config, placement)
+    wanted = placement.settle(network_class.shapes(config))
+    report = LoadReport(
+        architecture=kind,
+        format=checkpoint.format,
+        path=checkpoint.path,
+        model_dtype=None if hf_config is None else hf_config.get("dtype"),
+        precision=precision,
+        skipped=placement.skipped,
+        assumptions=config.assumptions,
+    )
+    tensors = {}
+    for path, part, tensor in _read(checkpoint, wanted, dtype, progress, report):
+        tensors[path] = tensor if part is None else _rows(tensor, network_class.part_rows(config, part))
+        report.parameters += int(np.prod(tensors[path].shape))
+    return network_class(config, Weights(tensors, precision)), report
+
+
+def _config(
+    reader: ConfigReader, kind: str, checkpoint: Checkpoint, hf_config: Mapping[str, Any] | None, placement: Placement
+) -> Any:
+    if checkpoint.format == "gguf":
+        return reader.from_gguf(checkpoint.metadata, placement.found)
+    if hf_config is not None:
+        return reader.from_hf({**hf_config, "model_type": kind}, placement.found)
+    return reader.from_tensors(kind, placement.found)
+
+
+def _read(
+    checkpoint: Checkpoint,
+    wanted: Mapping[str, Placed],
+    dtype: str | None,
+    progress: Progress | None,
+    report: LoadReport,
+) -> Iterator[tuple[str, str | None, Weight]]:
+    """(attribute path, part of a fused tensor, the whole tensor) for every parameter; reports each tensor once."""
+    sizes = {place.name: checkpoint.info(place.name).nbytes for place in wanted.values()}
+    total, done = sum(sizes.values()), 0
+    for path, place in wanted.items():
+        tensor = _converted(checkpoint.tensor(place.name), f"{checkpoint.path}: tensor '{place.name}'", dtype)
+        yield path, place.source.part, tensor
+        if place.name in sizes:
+            held = tensor.nbytes if isinstance(tensor, QuantTensor) else tensor.array.nbytes
+            report.uploaded.append(Uploaded(place.name, checkpoint.info(place.name).dtype, held))
+            done += sizes.pop(place.name)
+            if progress is not None:
+                progress(done, total)
+
+
+def _converted(stored: Tensor | QuantTensor | NDArray[Any], what: str, dtype: str | None) -> Weight:
+    """A weight as networks take it: vectors float32, dense matrices in `dtype` or as stored, blocks as they are."""
+    if isinstance(stored, QuantTensor):
+        return Tensor(stored.dequantize()) if len(stored.shape) == 1 else stored
+    array = stored.array if isinstance(stored, Tensor) else stored
+    if array.dtype.kind in "iub":
+        raise WeightsError(f"{what} holds {array.dtype}, which is no weight")
+    if array.ndim == 1 or array.dtype == np.float64:
+        return Tensor(np.ascontiguousarray(array, dtype=np.float32))
+    with np.errstate(over="ignore"):  # beyond float16 becomes infinity
+        return Tensor(np.ascontiguousarray(array, dtype=_DTYPES[dtype] if dtype else array.dtype))
+
+
+def _rows(tensor: Weight, rows: NDArray[Any]) -> Weight:
+    return tensor.take(rows) if isinstance(tensor, QuantTensor) else Tensor(np.ascontiguousarray(tensor.array[rows]))

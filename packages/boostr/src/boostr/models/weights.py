@@ -1,0 +1,52 @@
+"""Loaded tensors by attribute path, and the modules of boostr.nn made from them. Knows no checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostr.nn import Embedding, Linear, RMSNorm
+from boostr.quant import Precision, Weight
+from numr import Tensor
+
+__all__ = ["Weights"]
+
+
+class Weights:
+    """`tensors` under paths such as "layers.0.mlp.up_proj.weight"; vectors among them are float32 Tensors.
+
+    Presence and shapes were checked when they were loaded.
+    """
+
+    def __init__(self, tensors: Mapping[str, Weight], precision: Precision = "fast", prefix: str = "") -> None:
+        self._tensors = tensors
+        self._precision = precision
+        self._prefix = prefix
+
+    def within(self, module: str) -> Weights:
+        """The weights of a submodule, under paths relative to it."""
+        return Weights(self._tensors, self._precision, f"{self._prefix}{module}.")
+
+    def linear(self, module: str) -> Linear:
+        bias = self._tensors.get(f"{self._prefix}{module}.bias")
+        return Linear(
+            self._tensors[f"{self._prefix}{module}.weight"], None if bias is None else _dense(bias), self._precision
+        )
+
+    def embedding(self, module: str) -> Embedding:
+        return Embedding(self._tensors[f"{self._prefix}{module}.weight"])
+
+    def norm(self, module: str, eps: float) -> RMSNorm:
+        return RMSNorm(_dense(self._tensors[f"{self._prefix}{module}.weight"]), eps)
+
+    def array(self, path: str) -> NDArray[Any]:
+        """A vector as an array."""
+        return np.asarray(_dense(self._tensors[self._prefix + path]).array)
+
+
+def _dense(tensor: Weight) -> Tensor:
+    assert isinstance(tensor, Tensor), "vectors are loaded dense"
+    return tensor

@@ -1,0 +1,21 @@
+"""The parts networks are composed of, bound to their weights when built. They know no architecture and no files."""
+
+from boostr.nn.attention import Attention
+from boostr.nn.embedding import Embedding
+from boostr.nn.linear import Linear, LinearGroup
+from boostr.nn.mlp import ACTIVATIONS, GatedMLP
+from boostr.nn.norm import RMSNorm
+from boostr.nn.rope import SCALINGS, RopeScaling, RotaryEmbedding
+
+__all__ = [
+    "ACTIVATIONS",
+    "SCALINGS",
+    "Attention",
+    "Embedding",
+    "GatedMLP",
+    "Linear",
+    "LinearGroup",
+    "RMSNorm",
+    "RopeScaling",
+    "RotaryEmbedding",
+]

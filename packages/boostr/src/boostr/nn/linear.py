@@ -1,0 +1,67 @@
+"""Linear maps of packed rows, for dense or quantized weights. Several maps of one input run as one product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from boostr.quant import Precision, Product, Weight
+from numr import Tensor
+
+__all__ = ["Linear", "LinearGroup"]
+
+
+class Linear:
+    """y = x Wᵀ + b. `weight` is (out, in), `bias` (out,) float32 or None; x (R, in) and y (R, out) are float32.
+
+    precision "fast" may round activations where they meet quantized weights; "precise" keeps them float32.
+    """
+
+    __slots__ = ("_product", "bias", "precision", "weight")
+
+    def __init__(self, weight: Weight, bias: Tensor | None = None, precision: Precision = "fast") -> None:
+        self.weight = weight
+        self.bias = bias
+        self.precision: Precision = precision
+        self._product: Product | None = None  # bound at the first call: a member of a group never needs its own
+
+    def __repr__(self) -> str:
+        return f"Linear({self.in_features} -> {self.out_features})"
+
+    @property
+    def out_features(self) -> int:
+        return self.weight.shape[0]
+
+    @property
+    def in_features(self) -> int:
+        return self.weight.shape[1]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        product = self._product
+        if product is None:
+            product = self._product = Product([self.weight], self.precision)
+        (y,) = product(x)
+        if self.bias is not None:
+            np.add(y.array, self.bias.array, out=y.array)
+        return y
+
+
+class LinearGroup:
+    """Linears with one input, such as q|k|v or gate|up, multiplied in one product."""
+
+    __slots__ = ("_biases", "_product", "members")
+
+    def __init__(self, *members: Linear) -> None:
+        self.members: Sequence[Linear] = members
+        self._product = Product([linear.weight for linear in members], members[0].precision)
+        biases = [(at, linear.bias.array) for at, linear in enumerate(members) if linear.bias is not None]
+        self._biases = tuple(biases)
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
+        """One (R, out) tensor per member, in their order."""
+        outputs = self._product(x)
+        for at, bias in self._biases:
+            y = outputs[at].array
+            np.add(y, bias, out=y)
+        return outputs

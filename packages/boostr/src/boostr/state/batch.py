@@ -1,0 +1,121 @@
+"""The packed ragged batch: the tokens of all sequences in one pass, one after the other, without padding.
+
+The one calling convention of every network. Knows nothing of requests, sampling or layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boostr.errors import ParameterError
+from boostr.state.sequence import SequenceState
+from numr import Tensor
+from numr.nn import SPAN, KVLayer, KVTable
+
+__all__ = ["Batch", "Read", "Span", "Step"]
+
+Read = Literal["last", "all", "none"]
+
+
+@dataclass(slots=True)
+class Span:
+    """Rows [start, stop) of the batch: the next tokens of one sequence, under at most one adapter."""
+
+    start: int
+    stop: int
+    state: SequenceState
+    adapter: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What layers need of a pass besides activations; made once, read by every layer."""
+
+    table: KVTable  # the spans, and the segments with their keys and values
+    kv_layers: tuple[KVLayer, ...]  # where each layer's blocks lie in a segment
+    positions: Tensor  # (T,) int64
+    length: int  # all positions are below
+
+
+@dataclass(slots=True)
+class Batch:
+    """One pass. `rows` are the rows whose hidden state the network returns; None means all T."""
+
+    token_ids: NDArray[np.int64]  # (T,)
+    positions: NDArray[np.int64]  # (T,) each token's place in its own sequence
+    spans: list[Span]
+    rows: NDArray[np.int64] | None = None
+
+    @classmethod
+    def pack(
+        cls,
+        sequences: Sequence[tuple[Sequence[int], SequenceState]],
+        read: Read | Sequence[Read] = "last",
+        adapters: Sequence[Any] | None = None,
+    ) -> Batch:
+        """Pack (token ids, state) pairs; every id follows what its state has read.
+
+        read      which rows are read: of each sequence its "last", "all" or "none"; one word, or one per sequence
+        adapters  one per sequence, or None; sequences of one adapter must stand together
+
+        Raises ParameterError for a sequence without tokens, or a state that occurs twice.
+        """
+        if not sequences:
+            raise ParameterError("a batch needs at least one sequence", "sequences")
+        if len({id(state) for _, state in sequences}) < len(sequences):
+            raise ParameterError("one state stands twice in the batch; fork it", "sequences")
+        spans, positions, start = [], [], 0
+        for at, (ids, state) in enumerate(sequences):
+            if len(ids) == 0:
+                raise ParameterError(f"sequence {at} of the batch has no tokens", "sequences")
+            stop = start + len(ids)
+            spans.append(Span(start, stop, state, None if adapters is None else adapters[at]))
+            positions.append(np.arange(state.length, state.length + len(ids), dtype=np.int64))
+            start = stop
+        token_ids = np.concatenate([np.asarray(ids, np.int64) for ids, _ in sequences])
+        return cls(token_ids, np.concatenate(positions), spans, _rows_read(spans, read))
+
+    def begin(self) -> Step:
+        """Reserve room in every state and describe the pass to the layers. Raises DeviceMemoryError."""
+        layout = self.spans[0].state.layout
+        spans = np.empty((len(self.spans), 5), np.int64)
+        tables, owners, segment, length = [], [], 0, 0
+        for at, span in enumerate(self.spans):
+            state, count = span.state, span.stop - span.start
+            if state.layout is not layout:
+                raise ParameterError("the states of one batch must be of one network and one cache dtype", "sequences")
+            state.reserve(count)
+            table = state.segments
+            spans[at] = (span.start, count, state.length, segment, len(table))
+            segment += len(table)
+            length = max(length, state.length + count)
+            tables.append(table)
+            owners.append(state.owners)
+        segments = tables[0] if len(tables) == 1 else np.concatenate(tables)
+        kv = KVTable(spans.view(SPAN).reshape(-1), segments, layout.dtype, owners)
+        return Step(kv, layout.layers, Tensor(self.positions), length)
+
+    def finish(self) -> None:
+        """Advance every state by its tokens, after the last layer has written them."""
+        for span in self.spans:
+            span.state.advance(span.stop - span.start)
+
+
+def _rows_read(spans: Sequence[Span], read: Read | Sequence[Read]) -> NDArray[np.int64] | None:
+    if read == "all":
+        return None
+    if read == "last":
+        return np.array([span.stop - 1 for span in spans], np.int64)
+    words: Sequence[str] = [read] * len(spans) if isinstance(read, str) else read
+    if len(words) != len(spans) or not set(words) <= {"last", "all", "none"}:
+        raise ParameterError(f"read is {read!r}: use last, all or none, once or for each sequence", "read")
+    rows: list[int] = []
+    for span, word in zip(spans, words, strict=True):
+        first = {"last": span.stop - 1, "all": span.start, "none": span.stop}[word]
+        rows.extend(range(first, span.stop))
+    return np.array(rows, np.int64)
