@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blazr.errors import ModelNotFoundError
+from boostr.hub.cache import cached_snapshot, is_repo_id
 
 __all__ = [
     "ModelDirectory",
     "ResolvedModel",
-    "hub_snapshot",
     "is_model",
     "modified_at",
     "no_model_named",
@@ -27,7 +27,6 @@ __all__ = [
 
 WEIGHT_SUFFIXES = (".gguf", ".safetensors")
 _LATER_SHARD = re.compile(r"-(?!00001-)\d{5}-of-\d{5}\.(gguf|safetensors)$")
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +87,12 @@ def resolve_local(name: str, root: str | Path) -> ResolvedModel:
     for candidate in _candidates(Path(root), name) if _plain(name) else ():
         if is_model(candidate):
             return ResolvedModel(_entry_name(Path(root), candidate), candidate)
-    if (snapshot := hub_snapshot(name)) is not None:
+    if (snapshot := cached_snapshot(name)) is not None:
         return ResolvedModel(name, snapshot)
     error = not_found(name, [model.name for model in ModelDirectory(root).entries()])
-    if _HUB_ID.fullmatch(name) and not Path(name).exists():
+    if "/" in name and is_repo_id(name) and not literal.exists():
         raise ModelNotFoundError(f"{error}. If it is a Hugging Face repository: blazr pull {name}")
-    if Path(name).exists():
+    if literal.exists():
         raise ModelNotFoundError(f"{name} holds no model: no .gguf or .safetensors file, and no config.json")
     raise error
 
@@ -109,21 +108,6 @@ def is_model(path: Path) -> bool:
     return any(
         name in ("config.json", "model.safetensors.index.json") or name.endswith(WEIGHT_SUFFIXES) for name in names
     )
-
-
-def hub_snapshot(repository: str) -> Path | None:
-    """The newest complete snapshot of `owner/name` in the Hugging Face cache, or None. Never goes to the network."""
-    if not _HUB_ID.fullmatch(repository) or ".." in repository:
-        return None
-    home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
-    cache = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
-    folder = cache / f"models--{repository.replace('/', '--')}"
-    try:
-        revision = (folder / "refs" / "main").read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    snapshot = folder / "snapshots" / revision
-    return snapshot if re.fullmatch(r"[0-9a-f]{40}", revision) and is_model(snapshot) else None
 
 
 def not_found(name: str, known: Iterable[str]) -> ModelNotFoundError:
