@@ -41,7 +41,7 @@ class GGUFPart:
         self.alignment = _alignment(cursor, self.metadata)
         self.entries: dict[str, Entry] = _read_entries(cursor, n_tensors, self.alignment)
         # With no tensors there is no data section either.
-        self.data_end = check_layout(self.file, self.entries.values(), self.alignment) or cursor.position
+        self.data_end = check_layout(self.file, self.entries.values()) or cursor.position
 
     def tensor(self, name: str) -> Tensor | QuantTensor | npt.NDArray[Any]:
         return read_tensor(self.file, self.entries[name])

@@ -108,10 +108,12 @@ def _open_parts(given: GGUFPart, count: int) -> list[GGUFPart]:
         metadata = Metadata(part.metadata, path)
         if metadata.get_int("split.count", 1) != count or metadata.require_int("split.no") != number:
             raise FormatError(f"{path}: its split.no and split.count do not say part {number + 1} of {count}")
-    names = [name for part in parts for name in part.entries]
-    if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise FormatError(f"{given.path}: tensor '{twice}' is in two parts of the split model")
+    names: set[str] = set()
+    for part in parts:
+        twice = names.intersection(part.entries)
+        if twice:
+            raise FormatError(f"{part.path}: tensor '{min(twice)}' is also in an earlier part of the split model")
+        names.update(part.entries)
     total = Metadata(parts[0].metadata, parts[0].path).get_int("split.tensors.count", len(names))
     if total != len(names):
         raise FormatError(f"{given.path}: the parts hold {len(names)} tensors where split.tensors.count says {total}")

@@ -76,11 +76,11 @@ def _type(cursor: Cursor, name: str, kind: int) -> QuantType:
         cursor.fail(f"tensor '{name}': {error}")
 
 
-def check_layout(file: MappedFile, entries: Iterable[Entry], alignment: int) -> int:
-    """Every tensor inside the file, aligned, and none over another. Returns where the data ends."""
+def check_layout(file: MappedFile, entries: Iterable[Entry]) -> int:
+    """Every tensor inside the file and none over another. Returns where the data ends, 0 when there is none."""
     previous: Entry | None = None
-    end = 0
-    for entry in sorted(entries, key=lambda entry: (entry.start, entry.stop)):
+    # A tensor without elements occupies no bytes, wherever its offset points.
+    for entry in sorted((e for e in entries if e.info.nbytes), key=lambda e: (e.start, e.stop)):
         info = entry.info
         if entry.stop > file.size:
             raise FormatError(
@@ -89,10 +89,8 @@ def check_layout(file: MappedFile, entries: Iterable[Entry], alignment: int) -> 
             )
         if previous is not None and entry.start < previous.stop:
             raise FormatError(f"{file.path}: tensors '{previous.info.name}' and '{info.name}' overlap")
-        if info.nbytes:
-            previous = entry
-            end = entry.stop
-    return end
+        previous = entry
+    return 0 if previous is None else previous.stop
 
 
 def read_tensor(file: MappedFile, entry: Entry) -> Tensor | QuantTensor | npt.NDArray[Any]:

@@ -55,7 +55,7 @@ def write_gguf(
 def _layout(name: str, weight: Weight) -> tuple[QuantType, tuple[int, ...], npt.NDArray[Any]]:
     if isinstance(weight, QuantTensor):
         return weight.qtype, weight.shape, weight.blocks
-    values = np.ascontiguousarray(weight.array if isinstance(weight, Tensor) else weight)
+    values = np.asarray(weight.array if isinstance(weight, Tensor) else weight, order="C")
     quant = _DENSE.get(values.dtype)
     if quant is None:
         raise TypeError(f"tensor '{name}': GGUF has no type for {values.dtype}")
