@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+
 from boostr.errors import FormatError, ModelNotFoundError
 from boostr.formats import open_checkpoint
 from boostr.formats.gguf import write_gguf
-from safetensors.numpy import save_file
 
 ONE = np.ones(1, np.float32)
 

@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+
 from boostr.formats import checkpoint_facts, open_checkpoint
 from boostr.formats.gguf import write_gguf
+from boostr.formats.gguf.writer import Weight
 from boostr.quant import QUANT_TYPES, QuantTensor
-from safetensors.numpy import save_file
 
 MODEL = Path(__file__).parents[2] / "data/gguf/models/llama-spm-Q8_0.gguf"
 
@@ -33,14 +36,14 @@ def test_the_file_type_wins_over_the_commonest_type(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file_type", [9999, "Q4_K_M", 1.5])
 def test_without_a_known_file_type_most_bytes_decide(tmp_path: Path, file_type: object) -> None:
-    weights = {"a": np.zeros(9, np.float16), "b": np.zeros(4, np.float32)}
+    weights: dict[str, Weight] = {"a": np.zeros(9, np.float16), "b": np.zeros(4, np.float32)}
     write_gguf(tmp_path / "m.gguf", {"general.file_type": file_type}, weights)
     assert checkpoint_facts(open_checkpoint(tmp_path)).quantization == "F16"
 
 
 @pytest.mark.parametrize(("method", "bits", "words"), [("awq", 4, 8), ("gptq", 8, 4)])
 def test_packed_weights_count_as_what_they_unpack_to(tmp_path: Path, method: str, bits: int, words: int) -> None:
-    layer = {
+    layer: dict[str, Any] = {
         "qweight": np.zeros((16, 2), np.int32),
         "qzeros": np.zeros((1, 2), np.int32),
         "scales": np.zeros((1, 16), np.float16),

@@ -1,16 +1,18 @@
 """Damage at every offset: a GGUF file either opens and every tensor can be read, or a BoostrError says why not."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from boostr.errors import BoostrError
-from boostr.formats.gguf import GGUFFile, write_gguf
-from boostr.formats.gguf.metadata import check_vocabulary
-from boostr.quant import QUANT_TYPES, QuantTensor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from boostr.errors import BoostrError
+from boostr.formats.gguf import GGUFFile, write_gguf
+from boostr.formats.gguf.metadata import check_vocabulary
+from boostr.formats.gguf.writer import Weight
+from boostr.quant import QUANT_TYPES, QuantTensor
 from tests.boostr.formats.raw_gguf import save
 
 SETTINGS = settings(
@@ -33,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         "tokenizer.ggml.scores": np.zeros(3, np.float32),
         "nested": [[1, 2], [3]],
     }
-    weights = {
+    weights: dict[str, Weight] = {
         "w": QuantTensor(np.zeros((2, quant.block_bytes), np.uint8), quant, (2, 32)),
         "v": np.arange(10, dtype=np.float32),
     }
@@ -42,16 +44,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def read_everything(path: Path) -> None:
-    """Whatever a loader would touch."""
-    try:
+    """Whatever a loader would touch; anything but a BoostrError fails the test."""
+    with contextlib.suppress(BoostrError):
         file = GGUFFile.open(path)
         for name in file.names():
             file.tensor(name)
         for value in file.metadata.values():
             repr(list(value) if hasattr(value, "__len__") else value)
         check_vocabulary(file.metadata)
-    except BoostrError as error:
-        assert str(error)
 
 
 def test_truncation_at_every_offset_is_a_clear_error(tmp_path: Path, whole: bytes) -> None:

@@ -5,9 +5,9 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+
 from boostr.errors import BoostrError, FormatError, ModelNotFoundError, UnsupportedModelError
 from boostr.formats.gguf import GGUFFile
-
 from tests.boostr.formats.raw_gguf import (
     ARRAY,
     BOOL,
@@ -173,5 +173,5 @@ def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(BoostrError, match="not a regular file|cannot be opened"):
+    with pytest.raises(BoostrError, match=r"not a regular file|cannot be opened"):
         GGUFFile.open(tmp_path)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from boostr.errors import ConfigError, UnsupportedModelError
 from boostr.formats.gguf import GGUFFile, Metadata, write_gguf
 from boostr.formats.gguf.metadata import check_vocabulary, require_architecture

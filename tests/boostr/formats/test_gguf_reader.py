@@ -1,17 +1,18 @@
 """GGUF files that are in order: values, shapes and types come out as they were put in."""
 
 from pathlib import Path
+from typing import Any
 
 import gguf as peer
 import ml_dtypes
 import numpy as np
 import pytest
+
 from boostr.errors import WeightsError
 from boostr.formats.gguf import GGUFFile, write_gguf
 from boostr.formats.gguf.values import StringArray
 from boostr.quant import QUANT_TYPES, QuantTensor
 from numr import Tensor
-
 from tests.boostr.formats import raw_gguf as raw
 
 MODEL = Path(__file__).parents[2] / "data/gguf/models/llama-spm-Q8_0.gguf"
@@ -105,7 +106,7 @@ def test_quantized_tensors_keep_blocks_type_and_shape(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
-def test_compute_types_come_out_as_tensors(tmp_path: Path, dtype: type) -> None:
+def test_compute_types_come_out_as_tensors(tmp_path: Path, dtype: Any) -> None:
     values = np.arange(6).reshape(2, 3).astype(dtype)
     write_gguf(tmp_path / "m.gguf", {}, {"w": values})
     found = GGUFFile.open(tmp_path / "m.gguf").tensor("w")
@@ -114,7 +115,7 @@ def test_compute_types_come_out_as_tensors(tmp_path: Path, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int8, np.int16, np.int32, np.int64])
-def test_other_dense_types_come_out_as_arrays(tmp_path: Path, dtype: type) -> None:
+def test_other_dense_types_come_out_as_arrays(tmp_path: Path, dtype: Any) -> None:
     values = np.arange(6).reshape(2, 3).astype(dtype)
     write_gguf(tmp_path / "m.gguf", {}, {"w": values})
     found = GGUFFile.open(tmp_path / "m.gguf").tensor("w")
@@ -199,5 +200,5 @@ def test_the_writer_refuses_values_gguf_cannot_hold(tmp_path: Path, metadata: di
 
 
 def test_the_writer_refuses_dtypes_gguf_cannot_hold(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="'w'.*uint32"):
+    with pytest.raises(TypeError, match=r"'w'.*uint32"):
         write_gguf(tmp_path / "m.gguf", {}, {"w": np.zeros(2, np.uint32)})

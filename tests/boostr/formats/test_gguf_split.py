@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from boostr.errors import FormatError
 from boostr.formats.gguf import GGUFFile, write_gguf
 
@@ -43,7 +44,7 @@ def test_missing_parts_are_listed(split: Path) -> None:
 
 def test_a_renamed_part_is_explained(split: Path) -> None:
     renamed = part(split, 1).rename(split / "model.gguf")
-    with pytest.raises(FormatError, match="one of 3 parts.*original names"):
+    with pytest.raises(FormatError, match=r"one of 3 parts.*original names"):
         GGUFFile.open(renamed)
 
 
@@ -83,7 +84,7 @@ def test_a_part_of_another_model_is_refused(split: Path) -> None:
 
 def test_a_damaged_sibling_is_named(split: Path) -> None:
     part(split, 2).write_bytes(b"<html>")
-    with pytest.raises(FormatError, match="00002-of-00003.*not a GGUF file"):
+    with pytest.raises(FormatError, match=r"00002-of-00003.*not a GGUF file"):
         GGUFFile.open(part(split, 1))
 
 

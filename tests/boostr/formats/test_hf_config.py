@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from boostr.errors import ConfigError, FormatError
 from boostr.formats.hf_config import (
     model_torch_dtype,
@@ -147,7 +148,7 @@ def test_the_saved_dtype_is_read_in_order(config: dict[str, Any], expected: str 
 
 @pytest.mark.parametrize("value", ["float8_e4m3fn", "auto", 16, ["float32"]])
 def test_other_dtypes_are_refused_by_key(value: Any) -> None:
-    with pytest.raises(ConfigError, match="torch_dtype is .*float32, float16 or bfloat16"):
+    with pytest.raises(ConfigError, match=r"torch_dtype is .*float32, float16 or bfloat16"):
         model_torch_dtype({"torch_dtype": value})
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from boostr.errors import FormatError, ModelNotFoundError
 from boostr.formats.json_file import parse_json_object, read_json_object
 

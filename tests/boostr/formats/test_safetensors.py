@@ -7,12 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+
 from boostr.errors import FormatError, UnsupportedModelError, WeightsError
 from boostr.formats import open_checkpoint
 from boostr.formats.safetensors import SafeTensorsFile
 from numr import Tensor
-from safetensors.numpy import save_file
-
 from tests.boostr.formats.raw_safetensors import entry, safetensors, save
 
 

@@ -1,16 +1,17 @@
 """SafeTensors files made to hurt: refused where the header is first read, with file and tensor named."""
 
+import contextlib
 import json
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
-from boostr.errors import BoostrError, FormatError
-from boostr.formats.safetensors import SafeTensorsFile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from boostr.errors import BoostrError, FormatError
+from boostr.formats.safetensors import SafeTensorsFile
 from tests.boostr.formats.raw_safetensors import entry, safetensors, save
 
 HUGE = 2**64 - 1
@@ -94,12 +95,11 @@ def test_claimed_sizes_are_not_allocated(tmp_path: Path, case: str) -> None:
 
 
 def read_everything(path: Path) -> None:
-    try:
+    """Anything but a BoostrError fails the test."""
+    with contextlib.suppress(BoostrError):
         file = SafeTensorsFile(path)
         for name in file.names():
             np.asarray(file.tensor(name)).tobytes()
-    except BoostrError as error:
-        assert str(error)
 
 
 WHOLE = safetensors({"__metadata__": {"k": "v"}, "w": GOOD, "v": entry("F16", (2, 2), 8, 16)}, bytes(16))

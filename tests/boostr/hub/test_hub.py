@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from boostr.errors import ModelNotFoundError
 from boostr.hub import cache_directory, cached_snapshot, resolve_model
 
@@ -100,7 +101,7 @@ def test_the_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_what_is_nowhere_says_how_to_get_it(cache: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="'org/model' is neither.*blazr pull org/model"):
+    with pytest.raises(ModelNotFoundError, match=r"'org/model' is neither.*blazr pull org/model"):
         resolve_model("org/model")
     with pytest.raises(ModelNotFoundError, match=r"'gone\.gguf' is no existing file"):
         resolve_model("gone.gguf")
