@@ -20,10 +20,19 @@ _DURATION = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|)", re.IGNORECASE)
 _SIZE_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _DURATION_SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
-Convert = Callable[[object], Any]
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Converter:
+    """Reads one value; `kind` says in a word what it takes, for help texts."""
+
+    kind: str
+    read: Callable[[object], Any]
+
+    def __call__(self, value: object) -> Any:
+        return self.read(value)
 
 
-def integer(minimum: int | None = None, maximum: int | None = None) -> Convert:
+def integer(minimum: int | None = None, maximum: int | None = None) -> Converter:
     """Whole numbers in [minimum, maximum]; a float or a bool is not one."""
 
     def convert(value: object) -> int:
@@ -34,10 +43,10 @@ def integer(minimum: int | None = None, maximum: int | None = None) -> Convert:
         _within(value, minimum, maximum)
         return value
 
-    return convert
+    return Converter("integer", convert)
 
 
-def number(minimum: float | None = None, maximum: float | None = None) -> Convert:
+def number(minimum: float | None = None, maximum: float | None = None) -> Converter:
     """Finite numbers in [minimum, maximum]."""
 
     def convert(value: object) -> float:
@@ -51,10 +60,10 @@ def number(minimum: float | None = None, maximum: float | None = None) -> Conver
         _within(value, minimum, maximum)
         return float(value)
 
-    return convert
+    return Converter("number", convert)
 
 
-def boolean(value: object) -> bool:
+def _boolean(value: object) -> bool:
     """true and false, in TOML or in the usual spellings."""
     if isinstance(value, bool):
         return value
@@ -63,14 +72,14 @@ def boolean(value: object) -> bool:
     raise ValueError("must be true or false")
 
 
-def text(value: object) -> str:
+def _text(value: object) -> str:
     """Text without NUL characters; the empty text is refused, since it is always a slip."""
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("must be a text that is not empty")
     return value
 
 
-def choice(*names: str) -> Convert:
+def choice(*names: str) -> Converter:
     """One of `names`, spelled exactly."""
 
     def convert(value: object) -> str:
@@ -78,24 +87,24 @@ def choice(*names: str) -> Convert:
             raise ValueError("must be one of " + ", ".join(names))
         return str(value)
 
-    return convert
+    return Converter("|".join(names), convert)
 
 
-def optional(convert: Convert) -> Convert:
+def optional(convert: Converter) -> Converter:
     """None stays None."""
-    return lambda value: None if value is None else convert(value)
+    return Converter(convert.kind, lambda value: None if value is None else convert(value))
 
 
-def texts(value: object) -> tuple[str, ...]:
+def _texts(value: object) -> tuple[str, ...]:
     """A list of texts. As text: a JSON list, or items separated by commas."""
     if isinstance(value, str):
         value = _json(value) if value.lstrip().startswith("[") else [item.strip() for item in value.split(",")]
     if not isinstance(value, list | tuple):
         raise ValueError("must be a list of texts")
-    return tuple(text(item) for item in value)
+    return tuple(_text(item) for item in value)
 
 
-def token_biases(value: object) -> dict[int, float]:
+def _token_biases(value: object) -> dict[int, float]:
     """A table from token id to a bias in [-100, 100]. As text: a JSON object."""
     if isinstance(value, str):
         value = _json(value)
@@ -105,7 +114,7 @@ def token_biases(value: object) -> dict[int, float]:
     return {integer(0)(key): bias(item) for key, item in value.items()}
 
 
-def size(value: object) -> int:
+def _size(value: object) -> int:
     """Bytes: a whole number, or a text such as 512M or 8G (powers of 1024)."""
     if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         value = int(float(match[1]) * (1 << _SIZE_SHIFT[match[2].lower()]))
@@ -114,7 +123,7 @@ def size(value: object) -> int:
     return value
 
 
-def duration(value: object) -> float:
+def _duration(value: object) -> float:
     """Seconds: a number, or a text such as 30s, 5m or 1h. Any negative one means for ever and becomes math.inf."""
     if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
         value = float(match[1]) * _DURATION_SECONDS[match[2].lower()]
@@ -123,7 +132,15 @@ def duration(value: object) -> float:
     return math.inf if value < 0 else float(value)
 
 
-def key(default: Any, convert: Convert, help: str, shown: str | None = None) -> Any:
+boolean = Converter("true|false", _boolean)
+text = Converter("text", _text)
+texts = Converter("list", _texts)
+token_biases = Converter("table", _token_biases)
+size = Converter("size", _size)
+duration = Converter("time", _duration)
+
+
+def key(default: Any, convert: Converter, help: str, shown: str | None = None) -> Any:
     """A dataclass field that is a configuration key. `shown` replaces the default in the documentation."""
     metadata = {"convert": convert, "help": help, "shown": shown}
     if callable(default):

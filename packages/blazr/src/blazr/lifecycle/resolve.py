@@ -38,14 +38,20 @@ class ResolvedModel:
 
 
 class ModelDirectory:
-    """The models below one directory, by name, plus `aliases` for models that lie elsewhere (the start model)."""
+    """The models below one directory, by name, plus `aliases` for models that lie elsewhere (the start model).
 
-    def __init__(self, root: str | Path, aliases: Mapping[str, ResolvedModel] | None = None) -> None:
+    `confined` leaves out links that lead out of the directory, as a server must.
+    """
+
+    def __init__(
+        self, root: str | Path, aliases: Mapping[str, ResolvedModel] | None = None, *, confined: bool = True
+    ) -> None:
         self.root = Path(root)
         self.aliases = dict(aliases or {})
+        self._confined = confined
 
     def entries(self) -> list[ResolvedModel]:
-        """Every model of the directory by name, sorted. Hidden entries and links that lead out of it are left out."""
+        """Every model of the directory by name, sorted, without hidden entries."""
         try:
             paths = sorted(self.root.iterdir())
         except OSError:
@@ -70,6 +76,8 @@ class ModelDirectory:
         raise not_found(name, [*(model.name for model in self.aliases.values()), *(m.name for m in self.entries())])
 
     def _inside(self, path: Path) -> bool:
+        if not self._confined:
+            return True
         try:
             return path.resolve(strict=True).is_relative_to(self.root.resolve(strict=True))
         except (OSError, RuntimeError):  # gone, or a loop of links
@@ -89,7 +97,8 @@ def resolve_local(name: str, root: str | Path) -> ResolvedModel:
             return ResolvedModel(_entry_name(Path(root), candidate), candidate)
     if (snapshot := cached_snapshot(name)) is not None:
         return ResolvedModel(name, snapshot)
-    error = not_found(name, [model.name for model in ModelDirectory(root).entries()])
+    known = ModelDirectory(root, confined=False).entries()
+    error = not_found(name, [model.name for model in known], f"in the model directory {root}")
     if "/" in name and is_repo_id(name) and not literal.exists():
         raise ModelNotFoundError(f"{error}. If it is a Hugging Face repository: blazr pull {name}")
     if literal.exists():
@@ -110,7 +119,7 @@ def is_model(path: Path) -> bool:
     )
 
 
-def not_found(name: str, known: Iterable[str]) -> ModelNotFoundError:
+def not_found(name: str, known: Iterable[str], where: str = "here") -> ModelNotFoundError:
     """The one wording of 'no such model', with what there is."""
     names = list(dict.fromkeys(known))
     listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

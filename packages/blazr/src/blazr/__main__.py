@@ -1,0 +1,5 @@
+"""`python -m blazr` is `blazr`."""
+
+from blazr.cli.main import main
+
+main()

@@ -1,0 +1,59 @@
+"""What people read beside the generated text: notes on stderr, errors in one line, colours where they are wanted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+
+import click
+
+__all__ = ["describe_error", "dim", "note", "set_up_logging", "show_error"]
+
+_OWN_ERRORS = {"BlazrError", "BoostrError", "NumrError"}  # by name: importing the trees would import NumPy
+_LEVELS = ("debug", "info", "warning", "error")
+
+
+def note(text: str, *, nl: bool = True) -> None:
+    """A line for the person at the terminal."""
+    click.echo(text, err=True, nl=nl)
+
+
+def dim(text: str) -> str:
+    """Dimmed where stderr is a terminal that shows colours and nobody set NO_COLOR."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty():
+        return text
+    return click.style(text, dim=True)
+
+
+def show_error(error: BaseException) -> None:
+    """`Error: ...` in one line; the whole story with BLAZR_LOG=debug."""
+    if debugging():
+        traceback.print_exception(error, file=sys.stderr)
+    note(f"Error: {describe_error(error)}")
+
+
+def describe_error(error: BaseException) -> str:
+    """The error's own words where it was raised on purpose; otherwise what it is and how to see where."""
+    own = any(cls.__name__ in _OWN_ERRORS for cls in type(error).__mro__)
+    text = " ".join(str(error).split())
+    if own or isinstance(error, OSError):
+        return text or type(error).__name__
+    if isinstance(error, MemoryError):
+        return f"out of memory{': ' + text if text else ''}"
+    return f"unexpected {type(error).__name__}: {text} (BLAZR_LOG=debug shows where)"
+
+
+def debugging() -> bool:
+    return os.environ.get("BLAZR_LOG", "").lower() == "debug"
+
+
+def set_up_logging(default: str = "warning") -> None:
+    """Log to stderr at BLAZR_LOG's level. Raises click.UsageError for a level that does not exist."""
+    level = os.environ.get("BLAZR_LOG", "").lower() or default
+    if level not in _LEVELS:
+        raise click.UsageError(f"environment variable BLAZR_LOG must be one of {', '.join(_LEVELS)}, not {level!r}")
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )

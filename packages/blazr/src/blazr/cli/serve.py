@@ -1,0 +1,167 @@
+"""`blazr serve`: settings into a model store, the store into the HTTP server, and a banner that says what is open."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from blazr import __version__
+from blazr.cli.console import dim, note, set_up_logging
+from blazr.cli.options import RUNTIME, cpu_option, model_argument, settings_options
+from blazr.config import ServerSettings, Settings
+from blazr.errors import SettingsError
+
+if TYPE_CHECKING:
+    from blazr.engine import Lane
+    from blazr.lifecycle.resolve import ResolvedModel
+    from blazr.lifecycle.store import ModelStore
+
+__all__ = ["serve"]
+
+MAX_KEY_FILE_BYTES = 1 << 20
+_FLAGS = {
+    "--host": ("server", "host"),
+    "--port": ("server", "port"),
+    "--chat-template": ("inference", "chat_template"),
+    "--api-key": ("server", "api_keys"),
+    "--api-key-file": ("server", "api_key_file"),
+    "--tls-cert": ("server", "tls_cert"),
+    "--tls-key": ("server", "tls_key"),
+    "--cors-origin": ("server", "cors_origins"),
+    "--rate-limit": ("server", "rate_limit"),
+    "--request-timeout": ("server", "request_timeout_secs"),
+    "--max-models": ("server", "max_models"),
+    "--memory-budget": ("server", "memory_budget"),
+    "--keep-alive": ("server", "keep_alive"),
+}
+
+
+@click.command()
+@model_argument
+@settings_options(_FLAGS, RUNTIME)
+@cpu_option
+def serve(model: str | None, model_flag: str | None, settings: Settings) -> None:
+    """Start the inference server.
+
+    MODEL loads before the server reports ready; without one, models load when a request names them.
+    """
+    if model is not None and model_flag is not None and model != model_flag:
+        raise click.UsageError(f"two models given: {model} and --model {model_flag}")
+    set_up_logging("info" if settings.server.request_logging else "warning")
+    settings = _with_keys(_with_model(settings, model or model_flag))
+    start = _start_model(settings)
+    from blazr.lifecycle.loading import use_threads
+
+    use_threads(settings.inference)
+    store = make_store(settings, start)
+    for line in banner(settings, start):
+        note(line)
+    from blazr.server.run import serve as serve_http
+
+    serve_http(store, settings)
+
+
+def make_store(settings: Settings, start: ResolvedModel | None) -> ModelStore[Lane]:
+    """The store of a server: models of the model directory, and the start model wherever it lies."""
+    from blazr.engine import Lane, LaneLimits
+    from blazr.lifecycle.facts import describe_model
+    from blazr.lifecycle.loading import load_model
+    from blazr.lifecycle.memory import machine_memory
+    from blazr.lifecycle.resolve import ModelDirectory
+    from blazr.lifecycle.store import ModelStore
+
+    server, inference = settings.server, settings.inference
+    limits = LaneLimits(
+        max_sequences=server.max_concurrent_requests,
+        max_queue=server.max_queue,
+        max_inflight_tokens=server.max_inflight_tokens,
+    )
+    aliases = dict.fromkeys((start.name, server.model or start.name), start) if start is not None else {}
+    return ModelStore(
+        ModelDirectory(inference.model_dir, aliases),
+        load=lambda found: load_model(found, inference),
+        make_lane=lambda model: Lane(model, limits),
+        describe=lambda found: describe_model(found, inference.chat_template),
+        start=start.name if start is not None else None,
+        max_models=server.max_models,
+        memory_budget=server.memory_budget if server.memory_budget is not None else machine_memory(),
+        keep_alive=server.keep_alive,
+        context_length=inference.max_context_len,
+    )
+
+
+def banner(settings: Settings, start: ResolvedModel | None) -> list[str]:
+    """What is being served, to whom."""
+    import numr
+
+    server = settings.server
+    scheme = "https" if server.tls_cert else "http"
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    native = numr.show_config()
+    lines = [
+        f"blazr {__version__} at {scheme}://{host}:{server.port}",
+        dim(f"  model    {start.name if start else 'on demand from ' + str(Path(settings.inference.model_dir))}"),
+        dim(f"  backend  cpu ({native['level']}, {native['threads']} threads)"),
+        dim(f"  API keys {len(server.api_keys) or 'none'}"),
+        dim(f"  CORS     {_cors(server)}"),
+    ]
+    if _public(server.host) and not server.api_keys:
+        lines.append(
+            f"Warning: {server.host} is open to the network and no API key is set: anyone who reaches port"
+            f" {server.port} can use the server (--api-key, or --host 127.0.0.1)"
+        )
+    return lines
+
+
+def _start_model(settings: Settings) -> ResolvedModel | None:
+    if settings.server.model is None:
+        return None
+    from blazr.lifecycle.facts import read_facts
+    from blazr.lifecycle.resolve import resolve_local
+
+    found = resolve_local(settings.server.model, settings.inference.model_dir)
+    read_facts(found, settings.inference.chat_template)  # a broken file or template is found before anything listens
+    return found
+
+
+def _with_model(settings: Settings, model: str | None) -> Settings:
+    return settings if model is None else _replace_server(settings, model=model)
+
+
+def _with_keys(settings: Settings) -> Settings:
+    """Keys of the key file join those given directly."""
+    file = settings.server.api_key_file
+    if file is None:
+        return settings
+    try:
+        text = Path(file).read_bytes()[:MAX_KEY_FILE_BYTES].decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"--api-key-file {file} cannot be read: {error}") from error
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    keys = tuple(line for line in lines if line)
+    if not keys:
+        raise SettingsError(f"--api-key-file {file} holds no key: the server would be open to everybody")
+    return _replace_server(settings, api_keys=(*settings.server.api_keys, *keys))
+
+
+def _replace_server(settings: Settings, **changes: Any) -> Settings:
+    return dataclasses.replace(settings, server=dataclasses.replace(settings.server, **changes))
+
+
+def _cors(server: ServerSettings) -> str:
+    if not server.cors_enabled:
+        return "off"
+    return ", ".join(server.cors_origins) or "any origin"
+
+
+def _public(host: str) -> bool:
+    if host == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True
