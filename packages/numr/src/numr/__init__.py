@@ -7,7 +7,6 @@ fused primitives (`nn`) and the native runtime (`native`) are imported when firs
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 from numr import errors, namespace
@@ -89,7 +88,9 @@ def __getattr__(name: str) -> Any:
     if name in _NATIVE:
         value = getattr(import_module("numr.native"), name)
     elif name == "__version__":
-        value = _version("numr")
+        from importlib.metadata import version  # slow to import, seldom asked
+
+        value = version("numr")
     else:
         raise AttributeError(f"module 'numr' has no attribute {name!r}")
     globals()[name] = value

@@ -12,8 +12,6 @@ import numpy as np
 
 __all__ = ["Operators"]
 
-_SCALARS = (bool, int, float, complex, np.generic)
-
 
 def _function(name: str) -> Callable[..., Any]:
     from numr import namespace
@@ -35,11 +33,9 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _is_operand(other: object) -> bool:
-    if isinstance(other, _SCALARS):
-        return True
     if isinstance(other, np.ndarray):
         raise TypeError("a Tensor and a NumPy array do not mix in one operation: wrap the array with numr.asarray")
-    return False
+    return isinstance(other, np.generic | complex)
 
 
 def _binary(name: str) -> Callable[[Any, Any], Any]:
@@ -49,9 +45,9 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
         nonlocal function
         if function is None:
             function = _function(name)
-        if not isinstance(other, Operators) and not _is_operand(other):
-            return NotImplemented
-        return function(self, other)
+        if isinstance(other, _OPERANDS) or _is_operand(other):
+            return function(self, other)
+        return NotImplemented
 
     return operator
 
@@ -63,20 +59,20 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
         nonlocal function
         if function is None:
             function = _function(name)
-        if not isinstance(other, Operators) and not _is_operand(other):
-            return NotImplemented
-        return function(other, self)
+        if isinstance(other, _OPERANDS) or _is_operand(other):
+            return function(other, self)
+        return NotImplemented
 
     return operator
 
 
 def _in_place(name: str) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any, /) -> Any:
-        if not isinstance(other, Operators) and not _is_operand(other):
-            return NotImplemented
-        from numr.namespace.operation import in_place
+        if isinstance(other, _OPERANDS) or _is_operand(other):
+            from numr.namespace.operation import in_place
 
-        return in_place(name, self, other)
+            return in_place(name, self, other)
+        return NotImplemented
 
     return operator
 
@@ -139,3 +135,7 @@ class Operators:
     __ixor__ = _in_place("bitwise_xor")
     __ilshift__ = _in_place("bitwise_left_shift")
     __irshift__ = _in_place("bitwise_right_shift")
+
+
+# Checked in this order: tensors first.
+_OPERANDS = (Operators, float, int)

@@ -99,11 +99,12 @@ class Tensor(Operators):
 
     def item(self) -> Any:
         """The one element as a Python scalar."""
-        return self.array.item()
+        value = self.array.item()
+        return value if self.array.dtype.kind != "V" else float(value)  # bfloat16 scalars are no Python ones
 
     def tolist(self) -> Any:
         """The elements as nested Python lists of scalars."""
-        return self.array.tolist()
+        return (self.array if self.array.dtype.kind != "V" else self.array.astype(np.float32)).tolist()
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in API_VERSIONS:

@@ -15,7 +15,16 @@ from numr.devices import DeviceLike, as_device, device_of, require_same_device
 from numr.errors import DeviceError, UnsupportedError
 from numr.tensor import Array, Tensor
 
-__all__ = ["BACKENDS", "Backend", "array_of", "arrays_of", "backend_for", "backend_of", "require_dtype_support"]
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "array_of",
+    "arrays_of",
+    "backend_for",
+    "backend_of",
+    "pair_of",
+    "require_dtype_support",
+]
 
 _BY_DEVICE: dict[str, Backend] = {"cpu": _CPU}
 
@@ -53,10 +62,22 @@ def array_of(x: Any) -> Array:
 
 def arrays_of(*xs: Any) -> tuple[Array, ...]:
     """The arrays in tensors of one device. Raises TypeError or DeviceError."""
-    arrays = tuple(array_of(x) for x in xs)
-    if len({type(array) for array in arrays}) > 1:
-        require_same_device(*arrays)
+    arrays = tuple([array_of(x) for x in xs])
+    for array in arrays:
+        if type(array) is not type(arrays[0]):
+            require_same_device(*arrays)
+            break
     return arrays
+
+
+def pair_of(x1: Any, x2: Any) -> tuple[Array, Array]:
+    """`arrays_of` for two, without a loop."""
+    if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        a, b = x1.array, x2.array
+        if type(a) is not type(b):
+            require_same_device(a, b)
+        return a, b
+    return array_of(x1), array_of(x2)
 
 
 def require_dtype_support(operation: str, *arrays: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numr.backends import array_of, arrays_of, backend_of
+from numr.backends import array_of, backend_of, pair_of
 from numr.errors import ShapeError
 from numr.namespace.operation import explain
 from numr.tensor import Tensor, wrap
@@ -14,7 +14,7 @@ __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """(..., M, K) @ (..., K, N) -> (..., M, N); one-dimensional operands are vectors. Raises ShapeError."""
-    a, b = arrays_of(x1, x2)
+    a, b = pair_of(x1, x2)
     try:
         return wrap(backend_of(a).matmul(a, b))
     except ValueError as error:
@@ -30,7 +30,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sum of products over the last `axes` axes of `x1` and the first of `x2`, or over the axes listed for each."""
-    a, b = arrays_of(x1, x2)
+    a, b = pair_of(x1, x2)
     try:
         return wrap(backend_of(a).tensordot(a, b, axes=axes))
     except ValueError as error:
@@ -39,7 +39,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Seq
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sum of conj(x1) * x2 over `axis`, counted from the end; the other axes broadcast. Raises ShapeError."""
-    a, b = arrays_of(x1, x2)
+    a, b = pair_of(x1, x2)
     try:
         return wrap(backend_of(a).vecdot(a, b, axis=axis))
     except ValueError as error:

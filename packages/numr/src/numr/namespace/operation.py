@@ -18,6 +18,9 @@ from numr.tensor import Tensor, wrap
 
 __all__ = ["Operand", "binary", "explain", "in_place", "operands", "unary"]
 
+_PYTHON_SCALARS = frozenset((bool, int, float, complex))
+_SCALARS = (bool, int, float, complex, np.generic)
+
 Operand: TypeAlias = Tensor | bool | int | float | complex
 
 
@@ -42,11 +45,14 @@ def binary(name: str, summary: str) -> Callable[[Operand, Operand], Tensor]:
     """The standard's function `name` of two operands, at least one of them a tensor; they broadcast and promote."""
 
     def operation(x1: Operand, x2: Operand, /) -> Tensor:
-        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+        if isinstance(x1, Tensor):
             a: Any = x1.array
-            b: Any = x2.array
-            if type(a) is not type(b):
-                require_same_device(a, b)
+            if isinstance(x2, Tensor):
+                b: Any = x2.array
+                if type(a) is not type(b):
+                    require_same_device(a, b)
+            else:
+                b = _beside(name, x2, a)
             backend = BACKENDS[type(a)]
         else:
             backend, a, b = operands(name, x1, x2)
@@ -105,13 +111,11 @@ def explain(name: str, error: Exception, *arrays: Any) -> NoReturn:
 
 
 def _beside(name: str, scalar: Any, array: Any) -> Any:
-    if isinstance(scalar, np.generic):
-        return np.asarray(scalar)
-    if not isinstance(scalar, bool | int | float | complex):
-        raise TypeError(f"{name}: expected a numr Tensor or a scalar, got {_name(scalar)}")
-    if array.dtype.kind == "V" and not isinstance(scalar, complex):
-        return bfloat16.type(scalar)  # NumPy would give float32 beside a Python scalar
-    return scalar
+    if type(scalar) in _PYTHON_SCALARS or isinstance(scalar, _SCALARS):
+        if array.dtype.kind == "V" and not isinstance(scalar, complex | np.generic):
+            return bfloat16.type(scalar)  # NumPy would give float32 beside a Python scalar
+        return scalar
+    raise TypeError(f"{name}: expected a numr Tensor or a scalar, got {_name(scalar)}")
 
 
 def _name(operand: object) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from numr.backends import array_of, arrays_of, backend_of
+from numr.backends import array_of, backend_of
+from numr.devices import require_same_device
 from numr.namespace.operation import Operand, explain, operands
 from numr.tensor import Tensor, wrap
 
@@ -47,7 +48,9 @@ def searchsorted(
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     """`x1` where `condition` is True, else `x2`; all broadcast, the two promote."""
     backend, a, b = operands("where", x1, x2)
-    chosen, *_ = arrays_of(condition, *(x for x in (x1, x2) if isinstance(x, Tensor)))
+    chosen = array_of(condition)
+    if backend_of(chosen) is not backend:
+        require_same_device(*(x.array for x in (condition, x1, x2) if isinstance(x, Tensor)))
     try:
         return wrap(backend.where(chosen, a, b))
     except (TypeError, ValueError) as error:
