@@ -31,9 +31,16 @@ INTERRUPTED = 130
 class CommandLine(click.Group):
     """A group that ends the process with our exit statuses and never shows a traceback unasked."""
 
-    def main(self, args: Any = None, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(  # type: ignore[override]  # click's overloads only split on standalone_mode
+        self,
+        args: Any = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         def parse_and_run() -> Any:
-            return super(CommandLine, self).main(args, standalone_mode=False, **extra)
+            return super(CommandLine, self).main(args, prog_name, complete_var, standalone_mode=False, **extra)
 
         return _exit_with(parse_and_run) if standalone_mode else parse_and_run()
 

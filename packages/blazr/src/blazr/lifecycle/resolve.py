@@ -108,11 +108,11 @@ def resolve_local(name: str, root: str | Path) -> ResolvedModel:
 
 def is_model(path: Path) -> bool:
     """Whether a path is one model: a weights file, or a directory with weights or a config.json."""
-    if path.is_file():
+    if os.path.isfile(path):  # unlike Path.is_file, it answers False to names that no file can have
         return path.suffix in WEIGHT_SUFFIXES
     try:
         names = os.listdir(path)
-    except OSError:
+    except (OSError, ValueError):
         return False
     return any(
         name in ("config.json", "model.safetensors.index.json") or name.endswith(WEIGHT_SUFFIXES) for name in names
