@@ -20,7 +20,7 @@ def test_a_converted_checkpoint_gives_the_same_logits(case: str, tmp_path: Path)
         np.testing.assert_allclose(one_shot(network, prompt["input_ids"]), prompt["logits"], rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize("case", ("llama", "qwen2"))
+@pytest.mark.parametrize("case", ["llama", "qwen2"])
 def test_float16_matrices_are_multiplied_as_they_are(case: str, tmp_path: Path) -> None:
     write_gguf_of(ARCH / case, tmp_path / "model.gguf", dtype="float16")
     ids = golden(ARCH / case / "golden.safetensors")[1]["input_ids"]
@@ -28,7 +28,7 @@ def test_float16_matrices_are_multiplied_as_they_are(case: str, tmp_path: Path) 
     np.testing.assert_allclose(one_shot(load(tmp_path / "model.gguf"), ids), expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ("llama-bpe-Q4_K_M", "llama-spm-Q8_0"))
+@pytest.mark.parametrize("name", ["llama-bpe-Q4_K_M", "llama-spm-Q8_0"])
 def test_quantized_weights_in_precise_mode_equal_dequantized_ones(name: str) -> None:
     network = load(DATA / f"gguf/models/{name}.gguf", precision="precise")
     tensors = load_file(DATA / f"gguf/models/{name}.golden.safetensors")

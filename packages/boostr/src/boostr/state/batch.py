@@ -107,10 +107,6 @@ class Batch:
 
 
 def _rows_read(spans: Sequence[Span], read: Read | Sequence[Read]) -> NDArray[np.int64] | None:
-    if read == "all":
-        return None
-    if read == "last":
-        return np.array([span.stop - 1 for span in spans], np.int64)
     words: Sequence[str] = [read] * len(spans) if isinstance(read, str) else read
     if len(words) != len(spans) or not set(words) <= {"last", "all", "none"}:
         raise ParameterError(f"read is {read!r}: use last, all or none, once or for each sequence", "read")
@@ -118,4 +114,4 @@ def _rows_read(spans: Sequence[Span], read: Read | Sequence[Read]) -> NDArray[np
     for span, word in zip(spans, words, strict=True):
         first = {"last": span.stop - 1, "all": span.start, "none": span.stop}[word]
         rows.extend(range(first, span.stop))
-    return np.array(rows, np.int64)
+    return None if len(rows) == spans[-1].stop else np.array(rows, np.int64)
