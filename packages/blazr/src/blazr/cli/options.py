@@ -116,7 +116,7 @@ def vocab_option(command: Command) -> Command:
             )
 
     return click.option(
-        "--vocab", default="auto", show_default=True, expose_value=False, callback=check, help="Tokenizer vocabulary."
+        "--vocab", default="auto", expose_value=False, callback=check, help="Tokenizer vocabulary.  [default: auto]"
     )(command)
 
 

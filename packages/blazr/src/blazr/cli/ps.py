@@ -14,12 +14,13 @@ from blazr.errors import BlazrError
 
 __all__ = ["ps"]
 
+_SERVER = "http://localhost:8080"
 MAX_ANSWER_BYTES = 4 << 20
 TIMEOUT_SECONDS = 10
 
 
 @click.command(short_help="Show what a running server has loaded.")
-@click.option("--server", default="http://localhost:8080", show_default=True, help="Address of the server.")
+@click.option("--server", default=_SERVER, help=f"Address of the server.  [default: {_SERVER}]")
 @settings_options({"--api-key": ("server", "api_keys")})
 def ps(server: str, settings: Settings) -> None:
     """Show the models that a running server holds in memory."""

@@ -89,9 +89,9 @@ def resolve_local(name: str, root: str | Path) -> ResolvedModel:
 
     Raises ModelNotFoundError naming the remedy.
     """
-    literal = Path(name).expanduser()
+    literal = Path(os.path.expanduser(name))
     if is_model(literal):
-        return ResolvedModel(literal.stem if literal.is_file() else literal.resolve().name, literal)
+        return ResolvedModel(literal.stem if literal.is_file() else Path(os.path.abspath(literal)).name, literal)
     for candidate in _candidates(Path(root), name) if _plain(name) else ():
         if is_model(candidate):
             return ResolvedModel(_entry_name(Path(root), candidate), candidate)
@@ -99,9 +99,9 @@ def resolve_local(name: str, root: str | Path) -> ResolvedModel:
         return ResolvedModel(name, snapshot)
     known = ModelDirectory(root, confined=False).entries()
     error = not_found(name, [model.name for model in known], f"in the model directory {root}")
-    if "/" in name and is_repo_id(name) and not literal.exists():
+    if "/" in name and is_repo_id(name) and not os.path.exists(literal):
         raise ModelNotFoundError(f"{error}. If it is a Hugging Face repository: blazr pull {name}")
-    if literal.exists():
+    if os.path.exists(literal):
         raise ModelNotFoundError(f"{name} holds no model: no .gguf or .safetensors file, and no config.json")
     raise error
 
@@ -124,7 +124,7 @@ def not_found(name: str, known: Iterable[str], where: str = "here") -> ModelNotF
     names = list(dict.fromkeys(known))
     listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return ModelNotFoundError(
-        f"no model named {name!r}; " + (f"known are {listed}" if names else "there are none here")
+        f"no model named {name!r:.100}; " + (f"known are {listed}" if names else f"none are {where}")
     )
 
 
