@@ -34,6 +34,8 @@ def test_an_index_wins_over_model_safetensors_over_gguf(tmp_path: Path) -> None:
     assert open_checkpoint(tmp_path).names() == ["from gguf"]
     tensors(tmp_path / "only.safetensors", "from the only one")
     assert open_checkpoint(tmp_path).names() == ["from the only one"]
+    tensors(tmp_path / "pytorch_model.safetensors", "from pytorch_model.safetensors")
+    assert open_checkpoint(tmp_path).names() == ["from pytorch_model.safetensors"]
     tensors(tmp_path / "model.safetensors", "from model.safetensors")
     assert open_checkpoint(tmp_path).names() == ["from model.safetensors"]
     tensors(tmp_path / "shard", "from the index")
@@ -67,8 +69,8 @@ def test_facts_of_a_gguf_file_and_of_its_directory(tmp_path: Path) -> None:
 
 def test_one_shard_stands_for_the_model_of_its_index(tmp_path: Path) -> None:
     shards = [tensors(tmp_path / f"model-0000{n}-of-00002.safetensors", f"w{n}") for n in (1, 2)]
-    text(tmp_path / "model.safetensors.index.json", {"weight_map": {f"w{n + 1}": s.name for n, s in enumerate(shards)}})
-    assert open_checkpoint(shards[1]).names() == ["w1", "w2"]
+    text(tmp_path / "model.safetensors.index.json", {"weight_map": {"w2": shards[1].name, "w1": shards[0].name}})
+    assert open_checkpoint(shards[0]).names() == ["w2", "w1"]
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "joint_head.safetensors", ".hidden.safetensors"])
@@ -139,8 +141,9 @@ def test_other_names_are_recognised_by_content(tmp_path: Path) -> None:
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="does not exist"):
-        open_checkpoint(tmp_path / "gone.gguf")
+    for name in ("gone.gguf", "gone.bin", "gone", "x" * 5000, "a\0b"):
+        with pytest.raises(ModelNotFoundError, match="does not exist"):
+            open_checkpoint(tmp_path / name)
 
 
 def test_a_broken_config_is_named(tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_unknown_architectures_list_the_known(name: str) -> None:
         require_architecture(Metadata({"general.architecture": name}), ["qwen2", "llama"])
 
 
+@pytest.mark.parametrize("kind", ["adapter", "mmproj"])
+def test_files_that_go_with_a_model_are_told_from_one(kind: str) -> None:
+    metadata = Metadata({"general.type": kind, "general.architecture": "llama", "llama.block_count": 2})
+    with pytest.raises(UnsupportedModelError, match=f"general.type is '{kind}'"):
+        require_architecture(metadata, ["llama"])
+
+
 @pytest.mark.parametrize("blocks", [0, 513, 2**32 - 1])
 def test_absurd_block_counts_are_refused_with_the_limit(blocks: int) -> None:
     metadata = Metadata({"general.architecture": "llama", "llama.block_count": blocks})

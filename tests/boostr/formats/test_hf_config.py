@@ -1,11 +1,14 @@
 """Both dialects of config.json come out as one, and the saved dtype is found in the documented order."""
 
+import contextlib
 import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from boostr.errors import ConfigError, FormatError
 from boostr.formats.hf_config import (
@@ -122,6 +125,27 @@ def test_old_spellings(config: dict[str, Any], expected: dict[str, Any]) -> None
 
 def test_silence_about_rope_stays_silence() -> None:
     assert normalise_config({"hidden_size": 8, "rope_scaling": None}) == {"hidden_size": 8}
+
+
+# Keys and values that the reader looks at, in any combination: whatever comes, the only error is a ConfigError.
+NAMES_READ = ["rope_type", "type", "rope_theta", "factor", "full_attention", "short_factor", "long_factor"]
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["yarn", "su", "float32", "x"])
+NESTED = LEAVES | st.lists(LEAVES, max_size=2) | st.dictionaries(st.sampled_from(NAMES_READ), LEAVES, max_size=4)
+TOP = ["dtype", "torch_dtype", "rope_scaling", "rope_parameters", "rope_theta", "attn_config", "attn_rotary_emb"]
+TOP += ["hidden_size", "num_attention_heads", "head_dim", "partial_rotary_factor", "rope_local_base_freq"]
+FLAT = st.dictionaries(st.sampled_from(TOP), NESTED, max_size=6)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@given(outer=FLAT, inner=st.none() | FLAT | LEAVES)
+def test_any_values_give_a_config_or_a_config_error(outer: dict[str, Any], inner: Any) -> None:
+    with contextlib.suppress(ConfigError):
+        normalise_config({**outer, "text_config": inner})
+
+
+def test_a_rope_type_that_is_no_string() -> None:
+    with pytest.raises(ConfigError, match="rope_type must be a string, not 5"):
+        normalise_config({"rope_scaling": {"rope_type": 5}})
 
 
 @pytest.mark.parametrize("key", ["text_config", "rope_scaling", "rope_parameters"])

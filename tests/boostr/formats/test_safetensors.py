@@ -97,7 +97,17 @@ def test_a_tensor_missing_from_its_shard_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../w.safetensors", "sub/../../w.safetensors", "{outside}", "..\\w.safetensors", "C:w", "a\0b"]
+    "name",
+    [
+        "../w.safetensors",
+        "sub/../../w.safetensors",
+        "{outside}",
+        "..\\w.safetensors",
+        "C:w",
+        "a\0b",
+        "\ud800",
+        "a\x1b[2J",
+    ],
 )
 def test_shards_outside_the_directory_are_refused(tmp_path: Path, name: str) -> None:
     save_file({"a": np.ones(1, np.float32)}, tmp_path / "w.safetensors")
@@ -116,6 +126,14 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
     index(directory, {"a": "w.safetensors"})
     with pytest.raises(FormatError, match="leads out of the model's directory"):
         open_checkpoint(directory)
+
+
+def test_a_loop_of_links_and_an_endless_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("loop", "x" * 5000):
+        index(tmp_path, {"a": name})
+        with pytest.raises(FormatError, match=r"leads out of|missing"):
+            open_checkpoint(tmp_path)
 
 
 def test_a_snapshot_of_the_hub_cache_may_link_to_its_blobs(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ HOSTILE = {
     "hole at the start": (safetensors({"w": entry(start=8, stop=16)}, bytes(16)), "'w' leaves a hole"),
     "bytes after the last tensor": (safetensors({"w": GOOD}, bytes(9)), "1 bytes after the last tensor"),
     "data cut short": (safetensors({"w": GOOD}, bytes(7)), r"'w' needs bytes \d+ to \d+.*truncated"),
+    "a name that is no Unicode text": (safetensors(f'{{"\\ud800": {json.dumps(GOOD)}}}', DATA), "not valid Unicode"),
     "HTML": (b"<!DOCTYPE html><html>", r"not a SafeTensors file \(starts with '<!DOCTYPE html>.*web page"),
     "LFS pointer": (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
     "pickle in a zip": (b"PK\x03\x04" + bytes(30), "zip archive"),

@@ -105,5 +105,6 @@ def test_what_is_nowhere_says_how_to_get_it(cache: Path) -> None:
         resolve_model("org/model")
     with pytest.raises(ModelNotFoundError, match=r"'gone\.gguf' is no existing file"):
         resolve_model("gone.gguf")
-    with pytest.raises(ModelNotFoundError):
-        resolve_model("x\0y")
+    for name in ("x\0y", "x" * 5000, "~nobody-of-that-name/m"):
+        with pytest.raises(ModelNotFoundError, match=r"is no existing file|is neither a path"):
+            resolve_model(name)

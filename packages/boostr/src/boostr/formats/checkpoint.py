@@ -60,9 +60,9 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     over .gguf. Only headers are read. Raises ModelNotFoundError, FormatError, ConfigError or UnsupportedModelError.
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _open(path, find_weights(path))
-    if not path.exists():
+    if not os.path.exists(path):
         raise ModelNotFoundError(f"{path} does not exist")
     return _open(path, _weights_of_file(path))
 

@@ -15,6 +15,8 @@ __all__ = ["Contents", "find_weights", "model_files"]
 # Weights that sit beside a model and have loaders of their own: PEFT adapters, decision heads.
 _NOT_A_MODEL = ("adapter_model.safetensors", "joint_head.safetensors")
 
+_WHOLE_MODELS = ("model.safetensors", "pytorch_model.safetensors")
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:
@@ -60,9 +62,9 @@ def find_weights(directory: Path) -> Contents:
     if index.is_file():
         return Contents(directory, index=index)
     tensors, ggufs = model_files(directory)
-    named = [path for path in tensors if path.name == "model.safetensors"]
-    if named:
-        return Contents(directory, safetensors=named)
+    for name in _WHOLE_MODELS:
+        if (directory / name) in tensors:
+            return Contents(directory, safetensors=[directory / name])
     if tensors and not _is_adapter(directory):
         return Contents(directory, safetensors=_one_set(directory, tensors))
     if ggufs:

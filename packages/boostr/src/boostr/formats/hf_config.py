@@ -170,6 +170,8 @@ def _one_rope(config: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any
     )
     if not rope and kind is None:
         return {}
+    if kind is not None and not isinstance(kind, str):
+        raise ConfigError(f"config.json: rope_type must be a string, not {kind!r}")
     kind = "default" if kind is None else _OLD_TYPES.get(kind, kind)
     if kind == "yarn" and "short_factor" in rope and "long_factor" in rope:
         kind = "longrope"  # early phi3 configs call it yarn
@@ -195,5 +197,7 @@ def _attn_config_theta(config: Mapping[str, Any]) -> Any:
 def _by_dims(config: Mapping[str, Any]) -> float | None:
     # bamba gives the rotated dims of a head instead of their share.
     dims, heads, hidden = (config.get(key) for key in ("attn_rotary_emb", "num_attention_heads", "hidden_size"))
-    head_dim = config.get("head_dim") or (hidden // heads if hidden and heads else None)
+    head_dim = config.get("head_dim")
+    if head_dim is None and isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
+        head_dim = hidden // heads
     return dims / head_dim if isinstance(dims, int) and isinstance(head_dim, int) and head_dim > 0 else None

@@ -13,8 +13,9 @@ __all__ = ["resolve_model"]
 
 def resolve_model(name: str | os.PathLike[str]) -> Path:
     """An existing file or directory, else a cached hub repository. Raises ModelNotFoundError with what to do."""
-    path = Path(name).expanduser()
-    if path.exists():
+    path = Path(os.path.expanduser(name))
+    # Unlike Path.exists, this answers False to names too long or too strange for the file system.
+    if os.path.exists(path):
         return path
     text = os.fspath(name)
     if is_repo_id(text):

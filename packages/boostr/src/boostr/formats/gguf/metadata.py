@@ -112,20 +112,20 @@ class Metadata(Mapping[str, Any]):
 
     def _require(self, key: str) -> Any:
         if key not in self._values:
-            raise ConfigError(f"{self.source}: metadata lacks the key '{key}'")
+            raise ConfigError(f"{self.source}: metadata lacks the key {key!r}")
         return self._values[key]
 
     def _wrong(self, key: str, wanted: str) -> ConfigError:
-        return ConfigError(f"{self.source}: '{key}' must be {wanted}, but is {_describe(self._values[key])}")
+        return ConfigError(f"{self.source}: {key!r} must be {wanted}, but is {_describe(self._values[key])}")
 
     def _within(self, key: str, value: float, low: float | None, high: float | None) -> None:
         if (low is not None and value < low) or (high is not None and value > high):
             bounds = f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}"
-            raise ConfigError(f"{self.source}: '{key}' is {value}; it must be {bounds}")
+            raise ConfigError(f"{self.source}: {key!r} is {value}; it must be {bounds}")
 
     def _sized(self, key: str, actual: int, wanted: int | None) -> None:
         if wanted is not None and actual != wanted:
-            raise ConfigError(f"{self.source}: '{key}' has {actual} elements where {wanted} are needed")
+            raise ConfigError(f"{self.source}: {key!r} has {actual} elements where {wanted} are needed")
 
 
 def _is_kind(actual: np.dtype[Any], wanted: str) -> bool:
@@ -151,8 +151,12 @@ def _describe(value: Any) -> str:
 def require_architecture(metadata: Metadata, known: Iterable[str]) -> str:
     """`general.architecture`, one of `known`, with a sane number of blocks.
 
-    Raises UnsupportedModelError that lists the known ones, or ConfigError for the block count.
+    Raises UnsupportedModelError that lists the known ones or says that the file is no model (an adapter, a vision
+    projector), or ConfigError for the block count.
     """
+    kind = metadata.get("general.type", "model")
+    if kind in ("adapter", "mmproj"):
+        raise UnsupportedModelError(f"{metadata.source}: general.type is '{kind}': it goes with a model and is none")
     name = metadata.require_str("general.architecture")
     names = sorted(known)
     if name not in names:

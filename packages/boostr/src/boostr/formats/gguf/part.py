@@ -85,7 +85,7 @@ def _read_pairs(cursor: Cursor, count: int) -> dict[str, Any]:
     for _ in range(count):
         key = cursor.name("a metadata key")
         if key in metadata:
-            cursor.fail(f"metadata key '{key}' appears twice")
+            cursor.fail(f"metadata key {key!r} appears twice")
         metadata[key] = read_value(cursor, key)
     return metadata
 
@@ -105,9 +105,9 @@ def _read_entries(cursor: Cursor, count: int, alignment: int) -> dict[str, Entry
     for _ in range(count):
         info, offset = read_entry(cursor)
         if info.name in names:
-            cursor.fail(f"tensor '{info.name}' appears twice")
+            cursor.fail(f"tensor {info.name!r} appears twice")
         if offset % alignment:
-            cursor.fail(f"tensor '{info.name}' starts at offset {offset}, which is no multiple of {alignment}")
+            cursor.fail(f"tensor {info.name!r} starts at offset {offset}, which is no multiple of {alignment}")
         names.add(info.name)
         found.append((info, offset))
     data = -(-cursor.position // alignment) * alignment

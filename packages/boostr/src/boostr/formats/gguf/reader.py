@@ -80,7 +80,7 @@ class GGUFFile:
     def _part(self, name: str) -> GGUFPart:
         part = self._where.get(name)
         if part is None:
-            raise WeightsError(f"{self.path}: there is no tensor '{name}'")
+            raise WeightsError(f"{self.path}: there is no tensor {name!r}")
         return part
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ def _open_parts(given: GGUFPart, count: int) -> list[GGUFPart]:
     for part in parts:
         twice = names.intersection(part.entries)
         if twice:
-            raise FormatError(f"{part.path}: tensor '{min(twice)}' is also in an earlier part of the split model")
+            raise FormatError(f"{part.path}: tensor {min(twice)!r} is also in an earlier part of the split model")
         names.update(part.entries)
     total = Metadata(parts[0].metadata, parts[0].path).get_int("split.tensors.count", len(names))
     if total != len(names):

@@ -47,19 +47,19 @@ class Entry:
 def read_entry(cursor: Cursor) -> tuple[TensorInfo, int]:
     """One tensor info at the cursor and its offset from the data section. All numbers are checked but the offset."""
     name = cursor.name("a tensor's name")
-    rank = cursor.u32(f"the rank of tensor '{name}'")
+    rank = cursor.u32(f"the rank of tensor {name!r}")
     if rank > MAX_DIMENSIONS:
-        cursor.fail(f"tensor '{name}' has {rank} dimensions (at most {MAX_DIMENSIONS})")
+        cursor.fail(f"tensor {name!r} has {rank} dimensions (at most {MAX_DIMENSIONS})")
     # ne[] runs from the fastest dimension to the slowest; the logical shape is its reverse.
-    ne = [cursor.u64(f"dimension {axis} of tensor '{name}'") for axis in range(rank)]
-    kind = cursor.u32(f"the type of tensor '{name}'")
-    offset = cursor.u64(f"the offset of tensor '{name}'")
+    ne = [cursor.u64(f"dimension {axis} of tensor {name!r}") for axis in range(rank)]
+    kind = cursor.u32(f"the type of tensor {name!r}")
+    offset = cursor.u64(f"the offset of tensor {name!r}")
     quant = _type(cursor, name, kind)
     row = ne[0] if ne else 1
     if row % quant.block:
-        cursor.fail(f"tensor '{name}': rows of {row} elements are no multiple of {quant.name}'s block of {quant.block}")
+        cursor.fail(f"tensor {name!r}: rows of {row} elements are no multiple of {quant.name}'s block of {quant.block}")
     if math.prod(max(n, 1) for n in ne) > MAX_ELEMENTS:
-        cursor.fail(f"tensor '{name}' has the dimensions {ne}, far more elements than any file holds")
+        cursor.fail(f"tensor {name!r} has the dimensions {ne}, far more elements than any file holds")
     nbytes = math.prod(ne) // quant.block * quant.block_bytes
     return TensorInfo(name, quant.name, tuple(reversed(ne)), nbytes), offset
 
@@ -67,13 +67,13 @@ def read_entry(cursor: Cursor) -> tuple[TensorInfo, int]:
 def _type(cursor: Cursor, name: str, kind: int) -> QuantType:
     if kind in _DROPPED:
         raise UnsupportedModelError(
-            f"{cursor.file.path}: tensor '{name}' is stored as {_DROPPED[kind]}, which GGUF dropped; "
+            f"{cursor.file.path}: tensor {name!r} is stored as {_DROPPED[kind]}, which GGUF dropped; "
             "quantize the model again, for example to Q4_0 or IQ4_NL"
         )
     try:
         return by_id(kind)
     except FormatError as error:
-        cursor.fail(f"tensor '{name}': {error}")
+        cursor.fail(f"tensor {name!r}: {error}")
 
 
 def check_layout(file: MappedFile, entries: Iterable[Entry]) -> int:
@@ -84,11 +84,11 @@ def check_layout(file: MappedFile, entries: Iterable[Entry]) -> int:
         info = entry.info
         if entry.stop > file.size:
             raise FormatError(
-                f"{file.path}: tensor '{info.name}' needs bytes {entry.start} to {entry.stop}, but the file has only "
+                f"{file.path}: tensor {info.name!r} needs bytes {entry.start} to {entry.stop}, but the file has only "
                 f"{file.size}; it is truncated, download it again"
             )
         if previous is not None and entry.start < previous.stop:
-            raise FormatError(f"{file.path}: tensors '{previous.info.name}' and '{info.name}' overlap")
+            raise FormatError(f"{file.path}: tensors {previous.info.name!r} and {info.name!r} overlap")
         previous = entry
     return 0 if previous is None else previous.stop
 

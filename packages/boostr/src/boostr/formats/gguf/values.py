@@ -136,40 +136,40 @@ class Cursor:
 
 def read_value(cursor: Cursor, key: str) -> Any:
     """The value of `key` at the cursor: int, float, bool, str, ndarray, StringArray, or a list of nested arrays."""
-    kind = cursor.u32(f"the type of key '{key}'")
+    kind = cursor.u32(f"the type of key {key!r}")
     if kind == ARRAY:
         return _read_array(cursor, key, depth=1)
     if kind == STRING:
-        return cursor.bytes(f"key '{key}'").decode("utf-8", "replace")
+        return cursor.bytes(f"key {key!r}").decode("utf-8", "replace")
     dtype = _scalar(cursor, kind, key)
-    value = np.frombuffer(cursor.data, dtype, 1, cursor.need(dtype.itemsize, f"key '{key}'"))[0]
+    value = np.frombuffer(cursor.data, dtype, 1, cursor.need(dtype.itemsize, f"key {key!r}"))[0]
     return bool(value) if kind == BOOL else value.item()
 
 
 def _scalar(cursor: Cursor, kind: int, key: str) -> np.dtype[Any]:
     if kind not in SCALARS:
-        cursor.fail(f"key '{key}' has unknown value type {kind}")
+        cursor.fail(f"key {key!r} has unknown value type {kind}")
     return SCALARS[kind][1]
 
 
 def _read_array(cursor: Cursor, key: str, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        cursor.fail(f"key '{key}' nests arrays more than {MAX_DEPTH} deep")
-    kind = cursor.u32(f"the element type of key '{key}'")
-    count = cursor.u64(f"the length of key '{key}'")
+        cursor.fail(f"key {key!r} nests arrays more than {MAX_DEPTH} deep")
+    kind = cursor.u32(f"the element type of key {key!r}")
+    count = cursor.u64(f"the length of key {key!r}")
     if kind == STRING:
         return _scan_strings(cursor, key, count)
     if kind == ARRAY:
         return _read_nested(cursor, key, count, depth)
     dtype = _scalar(cursor, kind, key)
-    start = cursor.need(count * dtype.itemsize, f"key '{key}' ({count} elements)")
+    start = cursor.need(count * dtype.itemsize, f"key {key!r} ({count} elements)")
     values = cursor.file.array(start, dtype, (count,))
     return values != 0 if kind == BOOL else values
 
 
 def _read_nested(cursor: Cursor, key: str, count: int, depth: int) -> list[Any]:
     if count > cursor.nested_left or count * 12 > cursor.remaining:
-        cursor.fail(f"key '{key}' claims {count} nested arrays, more than the file can hold or than is allowed")
+        cursor.fail(f"key {key!r} claims {count} nested arrays, more than the file can hold or than is allowed")
     cursor.nested_left -= count
     return [_read_array(cursor, key, depth + 1) for _ in range(count)]
 
@@ -177,7 +177,7 @@ def _read_nested(cursor: Cursor, key: str, count: int, depth: int) -> list[Any]:
 def _scan_strings(cursor: Cursor, key: str, count: int) -> StringArray:
     # 8 bytes of length per string bound the count by the file before the loop starts.
     if count > cursor.strings_left or count * 8 > cursor.remaining:
-        cursor.fail(f"key '{key}' claims {count} strings, more than the file can hold or than is allowed")
+        cursor.fail(f"key {key!r} claims {count} strings, more than the file can hold or than is allowed")
     cursor.strings_left -= count
     position = cursor.position
     marks = array("q", [position])
@@ -193,7 +193,7 @@ def _scan_strings(cursor: Cursor, key: str, count: int) -> StringArray:
     if position > cursor.file.size:
         index = next((i for i, end in enumerate(marks[1:]) if end > cursor.file.size), len(marks) - 1)
         cursor.fail(
-            f"string {index} of key '{key}' runs past the end of the file ({cursor.file.size} bytes); "
+            f"string {index} of key {key!r} runs past the end of the file ({cursor.file.size} bytes); "
             "it is truncated or damaged, download it again"
         )
     cursor.position = position

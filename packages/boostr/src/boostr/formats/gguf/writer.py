@@ -58,7 +58,7 @@ def _layout(name: str, weight: Weight) -> tuple[QuantType, tuple[int, ...], npt.
     values = np.asarray(weight.array if isinstance(weight, Tensor) else weight, order="C")
     quant = _DENSE.get(values.dtype)
     if quant is None:
-        raise TypeError(f"tensor '{name}': GGUF has no type for {values.dtype}")
+        raise TypeError(f"tensor {name!r}: GGUF has no type for {values.dtype}")
     return quant, values.shape, values
 
 

@@ -89,9 +89,11 @@ def _metadata(file: MappedFile, value: Any) -> dict[str, str]:
 
 
 def _span(file: MappedFile, name: str, value: Any, data: int) -> Entry:
-    where = f"{file.path}: tensor '{name}'"
+    where = f"{file.path}: tensor {name!r}"
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
         raise FormatError(f"{where} must have exactly dtype, shape and data_offsets")
+    if any("\ud800" <= char <= "\udfff" for char in name):  # JSON can spell what no UTF-8 text holds
+        raise FormatError(f"{where}: the name is not valid Unicode")
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise FormatError(f"{where} has unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
@@ -124,7 +126,7 @@ def _check_spans(file: MappedFile, entries: list[Entry], data: int) -> None:
     for entry in entries:
         if entry.start != position:
             fault = "overlaps the one before it" if entry.start < position else "leaves a hole before it"
-            raise FormatError(f"{file.path}: tensor '{entry.info.name}' {fault} (byte {entry.start}, not {position})")
+            raise FormatError(f"{file.path}: tensor {entry.info.name!r} {fault} (byte {entry.start}, not {position})")
         position += entry.info.nbytes
     if position != file.size:
         raise FormatError(f"{file.path}: {file.size - position} bytes after the last tensor belong to none")

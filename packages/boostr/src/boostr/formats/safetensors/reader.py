@@ -52,7 +52,7 @@ class SafeTensorsFile:
         dtype = DTYPES[info.dtype][1]
         if dtype is None:
             raise UnsupportedModelError(
-                f"{self.path}: tensor '{name}' is stored as {info.dtype}, which is not implemented; "
+                f"{self.path}: tensor {name!r} is stored as {info.dtype}, which is not implemented; "
                 "use a release of the model in BF16, F16 or F32"
             )
         values = self.file.array(entry.start, dtype, info.shape)
@@ -63,7 +63,7 @@ class SafeTensorsFile:
 
     def _entry(self, name: str) -> Entry:
         if name not in self.entries:
-            raise WeightsError(f"{self.path}: there is no tensor '{name}'")
+            raise WeightsError(f"{self.path}: there is no tensor {name!r}")
         return self.entries[name]
 
 
@@ -86,7 +86,7 @@ class SafeTensorsModel:
         for file in map(SafeTensorsFile, files):
             twice = next((name for name in file.entries if name in where), None)
             if twice is not None:
-                raise FormatError(f"{file.path}: tensor '{twice}' is also in {where[twice].path.name}")
+                raise FormatError(f"{file.path}: tensor {twice!r} is also in {where[twice].path.name}")
             where.update(dict.fromkeys(file.entries, file))
         return cls(path, where, config)
 
@@ -97,7 +97,7 @@ class SafeTensorsModel:
         shards = {shard: SafeTensorsFile(shard) for shard in dict.fromkeys(weight_map.values())}
         for name, shard in weight_map.items():
             if name not in shards[shard].entries:
-                raise FormatError(f"{shard}: lacks tensor '{name}', which {index.name} places there")
+                raise FormatError(f"{shard}: lacks tensor {name!r}, which {index.name} places there")
         return cls(path, {name: shards[shard] for name, shard in weight_map.items()}, config)
 
     @property
@@ -127,7 +127,7 @@ class SafeTensorsModel:
 
     def _file(self, name: str) -> SafeTensorsFile:
         if name not in self._where:
-            raise WeightsError(f"{self.path}: there is no tensor '{name}'")
+            raise WeightsError(f"{self.path}: there is no tensor {name!r}")
         return self._where[name]
 
     def __enter__(self) -> SafeTensorsModel:

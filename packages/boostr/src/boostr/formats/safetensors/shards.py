@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path, PurePosixPath
 
@@ -22,7 +23,7 @@ def read_index(index: Path) -> dict[str, Path]:
     if not all(isinstance(shard, str) for shard in weight_map.values()):
         raise FormatError(f"{index}: weight_map must map tensor names to file names")
     shards = {shard: _inside(index, shard) for shard in sorted(set(weight_map.values()))}
-    missing = [shard for shard, path in shards.items() if not path.is_file()]
+    missing = [shard for shard, path in shards.items() if not os.path.isfile(path)]
     if missing:
         raise FormatError(f"{index}: {_list(missing)} named here but missing; download the rest of the model")
     return {name: shards[shard] for name, shard in weight_map.items()}
@@ -44,13 +45,16 @@ def numbered_shards(path: Path) -> list[Path] | None:
 def _inside(index: Path, shard: str) -> Path:
     relative = PurePosixPath(shard)
     refusal = FormatError(f"{index}: the shard name {shard!r} leads out of the model's directory")
-    if relative.is_absolute() or ".." in relative.parts or "\\" in shard or ":" in shard or "\0" in shard:
+    if relative.is_absolute() or ".." in relative.parts or "\\" in shard or ":" in shard or not shard.isprintable():
         raise refusal
     path = index.parent / relative
     home = index.parent.resolve()
     # A snapshot of the Hugging Face cache is a directory of links into its repository's blobs.
     homes = [home, home.parent.parent / "blobs"] if home.parent.name == "snapshots" else [home]
-    target = path.resolve()
+    try:
+        target = path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, characters no file name has
+        raise refusal from error
     if not any(target.is_relative_to(allowed) for allowed in homes):
         raise refusal
     return path
