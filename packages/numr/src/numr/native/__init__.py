@@ -31,7 +31,7 @@ __all__ = [
     "supported",
 ]
 
-_UNITS = ("pool.c", "runtime.c")
+_UNITS = ("pool.c", "runtime.c", "elementwise.c", "rows.c", "kv.c", "attention_tile.c", "attention.c")
 # Every sum is written out in vectors, so that range reductions such as (x - k*a) - k*b must not be rearranged.
 _FLAGS = tuple(flag for flag in MATH_FLAGS if flag != "-fassociative-math")
 _loading = threading.Lock()  # threads that arrive together must not end with two pools

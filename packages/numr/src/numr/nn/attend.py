@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from numr.errors import ShapeError
 from numr.nn import reference_kv
-from numr.nn.checks import packed
+from numr.nn.checks import FLOAT32, packed
+from numr.nn.kernels import kernels, table_fault
 from numr.nn.kv import KVLayer, KVTable
 from numr.tensor import Tensor
 
@@ -17,10 +20,19 @@ def kv_append(k: Tensor, v: Tensor, table: KVTable, layer: KVLayer) -> None:
     """
     a = packed("kv_append", "k", k, layer.kv_heads * layer.k_dim)
     b = packed("kv_append", "v", v, layer.kv_heads * layer.v_dim)
-    if a.shape[0] != b.shape[0]:
-        raise ShapeError(f"kv_append: {a.shape[0]} rows of keys, {b.shape[0]} of values")
-    reference_kv.check_table(table, a.shape[0])
-    reference_kv.kv_append(a, b, table, layer)
+    rows = a.shape[0]
+    if rows != b.shape[0]:
+        raise ShapeError(f"kv_append: {rows} rows of keys, {b.shape[0]} of values")
+    native = kernels()
+    if native is None:
+        code = reference_kv.check_table(table, rows)
+        if code == 0:
+            reference_kv.kv_append(a, b, table, layer)
+    else:
+        where = (rows, table.spans_ptr, len(table.spans), table.segments_ptr, len(table.segments))
+        code = native.kv_append(k.ptr, v.ptr, *where, *layer.sizes, table.half)
+    if code:
+        raise table_fault("kv_append", code)
 
 
 def attention(
@@ -41,6 +53,19 @@ def attention(
     """
     if n_heads < 1 or n_heads % layer.kv_heads:
         raise ShapeError(f"attention: {n_heads} heads are no multiple of {layer.kv_heads} key-value heads")
+    if window < 0:
+        raise ShapeError(f"attention: a window of {window} tokens; 0 means none")
     a = packed("attention", "q", q, n_heads * layer.k_dim)
-    reference_kv.check_table(table, a.shape[0])
-    return Tensor(reference_kv.attention(a, table, layer, n_heads, scale, window, softcap))
+    rows = a.shape[0]
+    native = kernels()
+    if native is None:
+        code = reference_kv.check_table(table, rows)
+        if code == 0:
+            return Tensor(reference_kv.attention(a, table, layer, n_heads, scale, window, softcap))
+    else:
+        out = Tensor(np.empty((rows, n_heads * layer.v_dim), FLOAT32))
+        where = (rows, table.spans_ptr, len(table.spans), table.segments_ptr, len(table.segments))
+        code = native.attention(q.ptr, out.ptr, *where, *layer.sizes, table.half, n_heads, scale, window, softcap)
+        if code == 0:
+            return out
+    raise table_fault("attention", code)

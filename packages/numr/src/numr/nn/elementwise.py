@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from numr.errors import DTypeError, ShapeError
 from numr.nn import reference
-from numr.nn.checks import INT64, Array, floats, outputs, packed, same
+from numr.nn.checks import FLOAT32, INT64, Array, floats, outputs, packed, same
+from numr.nn.kernels import kernels
 from numr.tensor import Tensor
 
 
@@ -12,31 +15,57 @@ def add_(x: Tensor, y: Tensor) -> None:
     """x += y in place; equal shapes, float32. Raises DTypeError, ShapeError."""
     a, b = outputs("add_", "x", x), floats("add_", "y", y)
     same("add_", a, b)
-    reference.add_(a, b)
+    native = kernels()
+    if native is None:
+        reference.add_(a, b)
+    else:
+        native.add(x.ptr, y.ptr, x.ptr, a.size)
 
 
 def silu(x: Tensor) -> Tensor:
     """x * sigmoid(x). Raises DTypeError, ShapeError."""
-    return Tensor(reference.silu(floats("silu", "x", x)))
+    a = floats("silu", "x", x)
+    native = kernels()
+    if native is None:
+        return Tensor(reference.silu(a))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    native.silu(x.ptr, 0, out.ptr, a.size)
+    return out
 
 
 def gelu(x: Tensor, approximate: bool) -> Tensor:
     """x * Phi(x), or the tanh form of it when `approximate`. Raises DTypeError, ShapeError."""
-    return Tensor(reference.gelu(floats("gelu", "x", x), approximate))
+    a = floats("gelu", "x", x)
+    native = kernels()
+    if native is None:
+        return Tensor(reference.gelu(a, approximate))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    (native.gelu_tanh if approximate else native.gelu_erf)(x.ptr, 0, out.ptr, a.size)
+    return out
 
 
 def silu_mul(gate: Tensor, up: Tensor) -> Tensor:
     """silu(gate) * up; equal shapes, float32. Raises DTypeError, ShapeError."""
     a, b = floats("silu_mul", "gate", gate), floats("silu_mul", "up", up)
     same("silu_mul", a, b)
-    return Tensor(reference.silu_mul(a, b))
+    native = kernels()
+    if native is None:
+        return Tensor(reference.silu_mul(a, b))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    native.silu_mul(gate.ptr, up.ptr, out.ptr, a.size)
+    return out
 
 
 def gelu_mul(gate: Tensor, up: Tensor, approximate: bool) -> Tensor:
     """gelu(gate, approximate) * up; equal shapes, float32. Raises DTypeError, ShapeError."""
     a, b = floats("gelu_mul", "gate", gate), floats("gelu_mul", "up", up)
     same("gelu_mul", a, b)
-    return Tensor(reference.gelu_mul(a, b, approximate))
+    native = kernels()
+    if native is None:
+        return Tensor(reference.gelu_mul(a, b, approximate))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    (native.gelu_tanh_mul if approximate else native.gelu_erf_mul)(gate.ptr, up.ptr, out.ptr, a.size)
+    return out
 
 
 def rope_(
@@ -64,6 +93,21 @@ def rope_(
     c, s = floats("rope_", "cos", cos), floats("rope_", "sin", sin)
     if c.ndim != 2 or c.shape != s.shape or 2 * c.shape[1] > head_dim:
         raise ShapeError(f"rope_: cos {c.shape} and sin {s.shape} must be (positions, rot / 2), rot <= {head_dim}")
-    if where.size and not 0 <= int(where.min()) <= int(where.max()) < c.shape[0]:
+    if _rotate(x, a, where, cos, sin, (n_heads, head_dim), interleaved):
         raise ShapeError(f"rope_: a position lies outside the table of {c.shape[0]} positions")
-    reference.rope_(a, where, c, s, n_heads, head_dim, interleaved)
+
+
+def _rotate(
+    x: Tensor, a: Array, where: Array, cos: Tensor, sin: Tensor, heads: tuple[int, int], interleaved: bool
+) -> int:
+    # 1, with x as it was, where a position lies outside the tables
+    known, half = cos.array.shape
+    native = kernels()
+    if native is not None:
+        address = where.__array_interface__["data"][0]
+        code: int = native.rope(x.ptr, address, cos.ptr, sin.ptr, len(where), *heads, half, known, interleaved)
+        return code
+    if where.size and not 0 <= int(where.min()) <= int(where.max()) < known:
+        return 1
+    reference.rope_(a, where, cos.array, sin.array, *heads, interleaved)
+    return 0

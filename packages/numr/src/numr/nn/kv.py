@@ -5,7 +5,7 @@ Plain descriptions that kernels follow by address. Who allocates segments, share
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,13 @@ class KVLayer:
     kv_heads: int
     k_dim: int
     v_dim: int
+    sizes: tuple[int, int, int, int, int] = field(init=False, repr=False, compare=False)
+    """The five numbers in the order that kernels take them."""
 
     def __post_init__(self) -> None:
         if min(self.k_offset, self.v_offset) < 0 or min(self.kv_heads, self.k_dim, self.v_dim) < 1:
             raise ShapeError(f"a KV layer needs offsets >= 0 and head counts and sizes >= 1, got {self}")
+        object.__setattr__(self, "sizes", (self.k_offset, self.v_offset, self.kv_heads, self.k_dim, self.v_dim))
 
 
 class KVTable:

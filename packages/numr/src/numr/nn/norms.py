@@ -6,7 +6,8 @@ import numpy as np
 
 from numr.errors import ShapeError
 from numr.nn import reference
-from numr.nn.checks import Array, columns, floats, outputs, same
+from numr.nn.checks import FLOAT32, Array, columns, floats, outputs, same
+from numr.nn.kernels import kernels
 from numr.tensor import Tensor
 
 
@@ -19,10 +20,14 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, out: Tensor | None = None) -
     a = _rows("rms_norm", x)
     w = columns("rms_norm", "weight", weight, a.shape[-1])
     if out is None:
-        out = Tensor(np.empty(a.shape, np.float32))
+        out = Tensor(np.empty(a.shape, FLOAT32))
     else:
         same("rms_norm", a, outputs("rms_norm", "out", out))
-    out.array[...] = reference.rms_norm(a, w, eps)
+    native = kernels()
+    if native is None:
+        out.array[...] = reference.rms_norm(a, w, eps)
+    else:
+        native.rms_norm(x.ptr, weight.ptr, out.ptr, _count(a), a.shape[-1], eps)
     return out
 
 
@@ -35,7 +40,12 @@ def add_rms_norm(x: Tensor, y: Tensor, weight: Tensor, eps: float) -> Tensor:
     b = _rows("add_rms_norm", y)
     same("add_rms_norm", a, b)
     w = columns("add_rms_norm", "weight", weight, b.shape[-1])
-    return Tensor(reference.add_rms_norm(a, b, w, eps))
+    native = kernels()
+    if native is None:
+        return Tensor(reference.add_rms_norm(a, b, w, eps))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    native.add_rms_norm(x.ptr, y.ptr, weight.ptr, out.ptr, _count(a), a.shape[-1], eps)
+    return out
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
@@ -46,13 +56,23 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Te
     a = _rows("layer_norm", x)
     w = columns("layer_norm", "weight", weight, a.shape[-1])
     b = None if bias is None else columns("layer_norm", "bias", bias, a.shape[-1])
-    return Tensor(reference.layer_norm(a, w, b, eps))
+    native = kernels()
+    if native is None:
+        return Tensor(reference.layer_norm(a, w, b, eps))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    native.layer_norm(x.ptr, weight.ptr, 0 if bias is None else bias.ptr, out.ptr, _count(a), a.shape[-1], eps)
+    return out
 
 
 def softmax(x: Tensor) -> Tensor:
     """exp(x) / sum(exp(x)) over the last axis; a row of only -inf gives NaN. Raises DTypeError, ShapeError."""
     a = _rows("softmax", x)
-    return Tensor(reference.softmax(a) if a.size else np.empty(a.shape, np.float32))
+    native = kernels()
+    if native is None:
+        return Tensor(reference.softmax(a) if a.size else np.empty(a.shape, FLOAT32))
+    out = Tensor(np.empty(a.shape, FLOAT32))
+    native.softmax(x.ptr, out.ptr, _count(a), a.shape[-1])
+    return out
 
 
 def _rows(op: str, x: Tensor) -> Array:
@@ -60,3 +80,7 @@ def _rows(op: str, x: Tensor) -> Array:
     if array.ndim == 0:
         raise ShapeError(f"{op}: x must have at least one axis")
     return array
+
+
+def _count(a: Array) -> int:
+    return a.size // a.shape[-1] if a.size else 0

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from numr.errors import ShapeError
 from numr.nn.kv import KVLayer, KVTable
 
 Array = np.ndarray[Any, Any]
@@ -19,23 +18,29 @@ Array = np.ndarray[Any, Any]
 _ROWS = 64  # query rows scored at once: bounds the score matrix to 64 x heads x keys
 
 
-def check_table(table: KVTable, rows: int) -> None:
-    """Refuse a table whose spans leave the batch or the segments, or whose segments leave gaps. Raises ShapeError."""
+def check_table(table: KVTable, rows: int) -> int:
+    """The kernels' code for what is wrong with a table (kernels.table_fault words it), 0 if nothing is.
+
+    Spans must stay inside the batch and the array of segments; segments must be contiguous in positions and cover
+    their span's rows.
+    """
     segments = len(table.segments)
-    for i, (row, count, position, first, number) in enumerate(table.spans.tolist()):
+    for row, count, position, first, number in table.spans.tolist():
         if min(row, count, position, first, number) < 0 or row + count > rows or first + number > segments:
-            raise ShapeError(f"span {i} of the KV table does not fit a batch of {rows} rows and {segments} segments")
-        _check_segments(table.segments[first : first + number].tolist(), i, position, position + count)
+            return 1
+        code = _check_segments(table.segments[first : first + number].tolist(), position, position + count)
+        if code:
+            return code
+    return 0
 
 
-def _check_segments(segments: list[tuple[int, int, int, int]], span: int, begin: int, end: int) -> None:
-    expected = segments[0][2] if segments else begin
+def _check_segments(segments: list[tuple[int, int, int, int]], begin: int, end: int) -> int:
+    first = expected = segments[0][2] if segments else begin
     for base, capacity, start, length in segments:
-        if base <= 0 or start != expected or not 0 <= length <= capacity:
-            raise ShapeError(f"segments of span {span}: bad address, a gap in positions, or more tokens than capacity")
+        if base == 0 or start != expected or not 0 <= length <= capacity:
+            return 2
         expected = start + length
-    if end > begin and not (segments and segments[0][2] <= begin and end <= expected):
-        raise ShapeError(f"the segments of span {span} do not cover positions {begin} to {end}")
+    return 3 if end > begin and not first <= begin < end <= expected else 0
 
 
 def kv_append(k: Array, v: Array, table: KVTable, layer: KVLayer) -> None:
