@@ -48,7 +48,7 @@ def test_the_note_names_other_sizes_that_fit() -> None:
 
 
 def test_sizes_that_share_no_heads_are_refused() -> None:
-    with pytest.raises(ConfigError, match="config.json"):
+    with pytest.raises(ConfigError, match=r"config\.json"):
         guess_head_dim(64, 60, 7)
 
 

@@ -204,7 +204,7 @@ def test_impossible_metadata_is_refused_by_key(changes: dict[str, Any], message:
 
 
 def test_a_gguf_without_embeddings_is_refused() -> None:
-    with pytest.raises(ConfigError, match="embed_tokens.weight' is missing"):
+    with pytest.raises(ConfigError, match=r"embed_tokens\.weight' is missing"):
         LlamaConfig.from_gguf(GGUF, {})
 
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from tests.boostr.models import reference_llama
 from tests.boostr.models.networks import ARCH, golden, load, one_shot
 
-NAMED_AS_LLAMA = sorted(set(path.parent.name for path in ARCH.glob("*/config.json")) - {"internlm2"})
+NAMED_AS_LLAMA = sorted({path.parent.name for path in ARCH.glob("*/config.json")} - {"internlm2"})
 
 
 @pytest.mark.parametrize("case", NAMED_AS_LLAMA)

@@ -87,7 +87,7 @@ class Batch:
         tables, owners, segment, length = [], [], 0, 0
         for at, span in enumerate(self.spans):
             state, count = span.state, span.stop - span.start
-            if state.layout is not layout:
+            if state.layout is not layout and state.layout != layout:
                 raise ParameterError("the states of one batch must be of one network and one cache dtype", "sequences")
             state.reserve(count)
             table = state.segments
