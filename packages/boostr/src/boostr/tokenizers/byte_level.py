@@ -1,4 +1,4 @@
-"""The alphabet of byte-level BPE: every byte has one printable character, so that any text is a string of known symbols.
+"""The alphabet of byte-level BPE: every byte has one printable character, so any text is a string of known symbols.
 
 Bytes that print keep their Latin-1 character; the other 68 take U+0100 and up, in byte order (GPT-2's table).
 """

@@ -20,10 +20,10 @@ _PROMPT_TAIL = 4  # a character has at most four bytes, so at most three earlier
 class Detokenizer:
     """Incremental decoder of one sequence.
 
-    A byte that can never become UTF-8 is shown as U+FFFD, and so is a character that the sequence ends in the middle of
-    (by `flush`); a character that is merely spread over tokens never is. `prompt_ids` are the tokens before the first one
-    fed: after a prompt with text the space that SentencePiece writes before a word is kept, at the start of a text it is
-    dropped, as `decode` does.
+    A byte that can never become UTF-8 is shown as U+FFFD, and so is a character that the sequence ends in the middle
+    of (by `flush`); a character that is merely spread over tokens never is. `prompt_ids` are the tokens before the
+    first one fed: after a prompt with text the space that SentencePiece writes before a word is kept, at the start of
+    a text it is dropped, as `decode` does.
     """
 
     __slots__ = ("_at_start", "_decode", "_skip_special", "_tokenizer")

@@ -24,6 +24,7 @@ class EmbeddedTokenizer(Tokenizer):
         specials = vocabulary.specials()
         self._vocabulary = vocabulary
         self._splitter = SpecialSplitter(specials)
+        self._byte_values = vocabulary.byte_values()
         self.vocab_size = len(vocabulary.tokens)
         self.bos_token_id = vocabulary.bos
         self.eos_token_id = vocabulary.eos
@@ -70,8 +71,7 @@ class EmbeddedTokenizer(Tokenizer):
             return self._text_bytes(text)
         if kind == TokenType.USER_DEFINED:
             return text.encode()
-        value = self._vocabulary.byte_value(token)
-        return b"" if value is None else bytes([value])
+        return self._byte_values.get(token, b"")
 
     def _checked(self, token: int) -> int:
         if not 0 <= token < self.vocab_size:

@@ -12,16 +12,16 @@ __all__ = ["END_TEXTS", "FILL_IN_TEXTS", "find_end_tokens"]
 
 END_TEXTS = frozenset(
     {
-        "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|endoftext|>", "<|end_of_text|>", "<end_of_turn>", "</s>",
-        "<|return|>", "<|call|>", "<|calls|>", "<|flush|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<eos>", "<turn|>",
-        "<end_of_utterance>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[",
+        "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|endoftext|>", "<|end_of_text|>", "<end_of_turn>",
+        "</s>", "<|return|>", "<|call|>", "<|calls|>", "<|flush|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<eos>",
+        "<turn|>", "<end_of_utterance>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[",
     }
 )  # fmt: skip
 
 # Fill-in-the-middle marks: role -> spellings. Control tokens all; `pad`, `repo` and `separator` also end a generation.
 FILL_IN_TEXTS: Mapping[str, tuple[str, ...]] = {
-    "prefix": ("<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>",
-               "<|prefix|>"),
+    "prefix": ("<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>",
+               "<|code_prefix|>", "<|prefix|>"),
     "suffix": ("<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>",
                "<|suffix|>"),
     "middle": ("<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>",
@@ -32,8 +32,8 @@ FILL_IN_TEXTS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _ENDING_ROLES = ("pad", "repo", "separator")
 
-# An end text that is an ordinary mark where the other texts are in the vocabulary too: channels of gpt-oss and solar-open
-# end with <|end|>, and gemma 4 has </s> as a plain HTML tag.
+# An end text that is an ordinary mark where the other texts are in the vocabulary too: channels of gpt-oss and
+# solar-open end with <|end|>, and gemma 4 has </s> as a plain HTML tag.
 _NOT_AN_END: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("<|end|>", ("<|return|>", "<|call|>")),
     ("<|end|>", ("<|calls|>", "<|flush|>")),

@@ -1,7 +1,7 @@
 """SentencePiece BPE: neighbouring pieces merge, best score first, until none of the unions is in the vocabulary.
 
-Scores and pieces come from a GGUF file ("llama") or a tokenizer.model. A space is U+2581 in the pieces; what has no piece
-is written as byte tokens.
+Scores and pieces come from a GGUF file ("llama") or a tokenizer.model. A space is U+2581 in the pieces; what has no
+piece is written as byte tokens.
 """
 
 from __future__ import annotations
@@ -69,40 +69,48 @@ class SentencePieceTokenizer(EmbeddedTokenizer):
         return frozenset(pair for text in self._vocabulary.ids for pair in pairwise(text))
 
     def _cut(self, text: str) -> list[str]:
-        """Cuts where no piece of the vocabulary spans the gap: nothing merges across it, so the parts are independent."""
+        """Cuts where no piece of the vocabulary spans the gap: nothing merges across it, each part stands alone."""
         joints = self._joints
         marks = [at for at, pair in enumerate(pairwise(text), 1) if pair not in joints]
         return [text[a:b] for a, b in pairwise([0, *marks, len(text)])] if text else []
 
+    @cached_property
+    def _ranks(self) -> list[int]:
+        # 0 for the best score; equal scores share a rank.
+        place = {score: rank for rank, score in enumerate(sorted(set(self._scores), reverse=True))}
+        return [place[score] for score in self._scores]
+
     def _merge(self, word: str) -> list[int]:
-        ids, scores = self._vocabulary.ids, self._scores
+        # A queue entry is rank * size + left: the best score first, the leftmost among equals. `union_rank[left]` is
+        # the rank of the union now possible at `left`; an entry that disagrees with it is stale.
+        lookup, ranks, size = self._vocabulary.ids.get, self._ranks, len(word)
         pieces: list[str] = list(word)
-        after = [*range(1, len(pieces)), -1]
-        before = list(range(-1, len(pieces) - 1))
-        # (-score, left, right, union): the best score first, the leftmost among equals. An entry is stale when its
-        # union is no longer what stands at `left` and `right`.
-        queue: list[tuple[float, int, int, str]] = []
-
-        def consider(left: int, right: int) -> None:
-            union = pieces[left] + pieces[right]
-            token = ids.get(union)
+        after = [*range(1, size), -1]
+        before = list(range(-1, size - 1))
+        union_rank = [-1] * size
+        for left in range(size - 1):
+            token = lookup(word[left : left + 2])
             if token is not None:
-                heapq.heappush(queue, (-scores[token], left, right, union))
-
-        for left in range(len(pieces) - 1):
-            consider(left, left + 1)
+                union_rank[left] = ranks[token]
+        queue = [rank * size + left for left, rank in enumerate(union_rank) if rank >= 0]
+        heapq.heapify(queue)
         while queue:
-            _, left, right, union = heapq.heappop(queue)
-            if not pieces[left] or not pieces[right] or len(pieces[left]) + len(pieces[right]) != len(union):
+            rank, left = divmod(heapq.heappop(queue), size)
+            if union_rank[left] != rank:
                 continue
-            pieces[left], pieces[right] = union, ""
-            after[left] = after[right]
-            if after[right] >= 0:
-                before[after[right]] = left
-            if before[left] >= 0:
-                consider(before[left], left)
+            right = after[left]
+            pieces[left] += pieces[right]
+            pieces[right], union_rank[right], after[left] = "", -1, after[right]
             if after[left] >= 0:
-                consider(left, after[left])
+                before[after[left]] = left
+            for first in (before[left], left):
+                second = after[first] if first >= 0 else -1
+                token = lookup(pieces[first] + pieces[second]) if second >= 0 else None
+                if token is not None:
+                    union_rank[first] = ranks[token]
+                    heapq.heappush(queue, ranks[token] * size + first)
+                elif first >= 0:
+                    union_rank[first] = -1
         return [token for piece in pieces if piece for token in self._piece_ids(piece)]
 
     def _piece_ids(self, piece: str) -> list[int]:

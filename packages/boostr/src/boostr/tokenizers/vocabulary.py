@@ -64,12 +64,12 @@ class Vocabulary:
             if kind in control or kind == TokenType.USER_DEFINED
         ]
 
-    def byte_value(self, token: int) -> int | None:
-        """The byte that a token of type BYTE stands for. `<0x-1>` is none: two hexadecimal digits are asked for."""
-        if self.types[token] != TokenType.BYTE:
-            return None
-        found = _BYTE.fullmatch(self.tokens[token])
-        return int(found[1], 16) if found else None
+    def byte_values(self) -> dict[int, bytes]:
+        """Tokens of type BYTE and the byte each stands for. `<0x-1>` is none: two hexadecimal digits are asked for."""
+        named = {
+            token: _BYTE.fullmatch(self.tokens[token]) for token, k in enumerate(self.types) if k == TokenType.BYTE
+        }
+        return {token: bytes.fromhex(found[1]) for token, found in named.items() if found}
 
 
 def read_vocabulary(metadata: Mapping[str, Any]) -> Vocabulary:
