@@ -74,6 +74,12 @@ class CountingNetwork:
         return Tensor(logits)
 
 
+@pytest.fixture(autouse=True)
+def no_user_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by another HOME: compiled kernels are cached there."""
+    monkeypatch.setattr("blazr.config.load.default_config_path", lambda: tmp_path / "none.toml")
+
+
 @pytest.fixture
 def network() -> CountingNetwork:
     return CountingNetwork()
@@ -100,7 +106,6 @@ def model(network: CountingNetwork) -> LanguageModel:
 @pytest.fixture
 def loaded(model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Makes every command load `model` under the name "counting"; holds the settings it was loaded with."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("BLAZR_MODEL_DIR", str(tmp_path / "models"))
     (tmp_path / "models").mkdir()

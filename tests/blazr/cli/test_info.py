@@ -34,7 +34,6 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "models"
     root.mkdir()
     monkeypatch.setenv("BLAZR_MODEL_DIR", str(root))
-    monkeypatch.setenv("HOME", str(tmp_path))
     write_gguf(root / "tiny.gguf", GGUF_KEYS, {"token_embd.weight": np.zeros((32, 8), np.float32)})
     folder = root / "tiny-hf"
     folder.mkdir()

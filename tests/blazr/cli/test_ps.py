@@ -30,7 +30,7 @@ def server() -> Iterator[Answers]:
         def log_message(self, *arguments: object) -> None: ...
 
     server = Answers(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
