@@ -33,8 +33,13 @@ _HF = {
 _PERMUTED = ("llama", "internlm2")
 
 
-def write_gguf_of(directory: Path, target: Path, dtype: str = "float32") -> None:
-    """`dtype` is that of the matrices; vectors stay float32, as the converter keeps them."""
+def write_gguf_of(
+    directory: Path, target: Path, dtype: str = "float32", divisors: NDArray[np.float32] | None = None
+) -> None:
+    """`dtype` is that of the matrices; vectors stay float32, as the converter keeps them.
+
+    `divisors` stand in for those that follow from the config.
+    """
     described = json.loads((directory / "gguf_map.json").read_text("utf-8"))
     config = json.loads((directory / "config.json").read_text("utf-8"))
     weights = {name: array.astype(np.float32) for name, array in load_file(directory / "model.safetensors").items()}
@@ -42,6 +47,7 @@ def write_gguf_of(directory: Path, target: Path, dtype: str = "float32") -> None
     tensors = {}
     for name, (_, reversed_shape) in described["tensors"].items():
         array = _tensor(name, weights, config, described["kv"]["general.architecture"])
+        array = divisors if name == "rope_freqs.weight" and divisors is not None else array
         assert array.shape == tuple(reversed(reversed_shape)), name
         tensors[name] = array.astype(dtype) if array.ndim == 2 else array
     write_gguf(target, described["kv"], tensors)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from boostr.errors import WeightsError
 from tests.boostr.models.gguf_of import write_gguf_of
 from tests.boostr.models.networks import ARCH, DATA, golden, load, one_shot
 
@@ -18,6 +19,12 @@ def test_a_converted_checkpoint_gives_the_same_logits(case: str, tmp_path: Path)
     network = load(tmp_path / "model.gguf")
     for prompt in golden(ARCH / case / "golden.safetensors"):
         np.testing.assert_allclose(one_shot(network, prompt["input_ids"]), prompt["logits"], rtol=0, atol=2e-4)
+
+
+def test_divisors_must_be_above_zero(tmp_path: Path) -> None:
+    write_gguf_of(ARCH / "llama", tmp_path / "model.gguf", divisors=np.array([1] * 7 + [0], np.float32))
+    with pytest.raises(WeightsError, match="not above zero"):
+        load(tmp_path / "model.gguf")
 
 
 @pytest.mark.parametrize("case", ["llama", "qwen2"])

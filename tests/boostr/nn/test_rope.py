@@ -41,7 +41,7 @@ def test_yarn_multiplies_cos_and_sin() -> None:
     scaling = RopeScaling("yarn", 4.0, original_context=32)
     rotary = RotaryEmbedding(DIM, THETA, scaling)
     assert rotary.attention_factor == pytest.approx(0.1 * math.log(4) + 1)
-    assert np.asarray(rotary.cos)[0] == pytest.approx(rotary.attention_factor)
+    assert np.asarray(rotary.tables[0])[0] == pytest.approx(rotary.attention_factor)
     assert RotaryEmbedding(DIM, THETA, RopeScaling("yarn", 4.0, 32, attention_factor=1.5)).attention_factor == 1.5
 
 
@@ -67,14 +67,14 @@ def test_divisors_divide() -> None:
 
 def test_tables_grow_when_asked_and_keep_their_rows() -> None:
     rotary = RotaryEmbedding(DIM, THETA)
-    before = np.asarray(rotary.cos).copy()
+    before = np.asarray(rotary.tables[0]).copy()
     rotary.prepare(len(before))
-    assert np.asarray(rotary.cos).shape == before.shape
+    assert np.asarray(rotary.tables[0]).shape == before.shape
     rotary.prepare(len(before) + 1)
-    assert len(np.asarray(rotary.cos)) == 2 * len(before)
-    np.testing.assert_array_equal(np.asarray(rotary.cos)[: len(before)], before)
+    assert len(np.asarray(rotary.tables[0])) == 2 * len(before)
+    np.testing.assert_array_equal(np.asarray(rotary.tables[0])[: len(before)], before)
     rotary.prepare(10_000)
-    np.testing.assert_allclose(np.asarray(rotary.sin)[9_999], np.sin(9_999 * plain()), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(rotary.tables[1])[9_999], np.sin(9_999 * plain()), atol=1e-6)
 
 
 def test_interleaved_rows_rotate_as_the_half_layout_does() -> None:

@@ -61,7 +61,7 @@ class Llama:
             config.rope.scaling,
             rotary_dim=config.rotary_dim,
             interleaved=config.interleaved_rope,
-            divisors=weights.array("rope_freqs.weight") if config.rope_divisors else None,
+            divisors=weights.divisors("rope_freqs.weight") if config.rope_divisors else None,
         )
         self.embed_tokens = weights.embedding("embed_tokens")
         layers = (weights.within(f"layers.{n}") for n in range(config.num_hidden_layers))

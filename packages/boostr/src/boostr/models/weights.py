@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from boostr.errors import WeightsError
 from boostr.nn import Embedding, Linear, RMSNorm
 from boostr.quant import Precision, Weight
 from numr import Tensor
@@ -42,9 +42,12 @@ class Weights:
     def norm(self, module: str, eps: float) -> RMSNorm:
         return RMSNorm(_dense(self._tensors[f"{self._prefix}{module}.weight"]), eps)
 
-    def array(self, path: str) -> NDArray[Any]:
-        """A vector as an array."""
-        return np.asarray(_dense(self._tensors[self._prefix + path]).array)
+    def divisors(self, path: str) -> NDArray[np.float32]:
+        """A vector that frequencies are divided by. Raises WeightsError where one is not above zero."""
+        array: NDArray[np.float32] = _dense(self._tensors[self._prefix + path]).array
+        if not (array > 0).all():
+            raise WeightsError(f"tensor '{self._prefix}{path}' holds divisors that are not above zero")
+        return array
 
 
 def _dense(tensor: Weight) -> Tensor:

@@ -112,6 +112,11 @@ class RotaryEmbedding:
         self.attention_factor = factor if scaling.attention_factor is None else scaling.attention_factor
         self._grow(FIRST_TABLE)
 
+    @property
+    def tables(self) -> tuple[Tensor, Tensor]:
+        """cos and sin, each (positions, rotary_dim/2) float32, the attention factor multiplied in."""
+        return self._tables
+
     def prepare(self, length: int) -> None:
         """Have angles for positions below `length`; called once a pass."""
         if length > self._length:
@@ -119,10 +124,12 @@ class RotaryEmbedding:
 
     def rotate(self, x: Tensor, positions: Tensor, n_heads: int) -> None:
         """Rotate x (T, n_heads * head_dim) in place; positions (T,) int64 are below the prepared length."""
-        rope_(x, positions, self.cos, self.sin, n_heads, self.head_dim, self.interleaved)
+        cos, sin = self._tables
+        rope_(x, positions, cos, sin, n_heads, self.head_dim, self.interleaved)
 
     def _grow(self, length: int) -> None:
         angles = np.outer(np.arange(length, dtype=np.float64), self.inv_freq)  # (P, rotary_dim/2)
-        self.cos = Tensor((np.cos(angles) * self.attention_factor).astype(np.float32))
-        self.sin = Tensor((np.sin(angles) * self.attention_factor).astype(np.float32))
+        cos = Tensor((np.cos(angles) * self.attention_factor).astype(np.float32))
+        sin = Tensor((np.sin(angles) * self.attention_factor).astype(np.float32))
+        self._tables = cos, sin  # replaced at once: another thread may be rotating
         self._length = length
