@@ -1,6 +1,6 @@
 """What a numr call costs beyond the NumPy call in it, on arrays so small that nothing else counts.
 
-    python benchmarks/numr_overhead.py [--repeat 15] [--json]
+    python benchmarks/numr_overhead.py [--repeat 100] [--json]
 
 Prints microseconds per call, best of several runs; the budget is 2 microseconds per operation.
 """
@@ -20,7 +20,7 @@ import numpy as np
 import numr as nr
 
 BUDGET_US = 2.0
-CALLS = 20_000
+CALLS = 2_000  # short runs, so that some fall into moments when nothing else runs
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,20 @@ def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     }
 
 
-def best_us(call: Callable[[], Any], repeat: int) -> float:
-    return min(timeit.repeat(call, number=CALLS, repeat=repeat)) / CALLS * 1e6
+def measure(operation: str, numpy_call: Callable[[], Any], numr_call: Callable[[], Any], repeat: int) -> Row:
+    """The two calls in turns, so that both meet the same machine."""
+    turns = [(timeit.timeit(numpy_call, number=CALLS), timeit.timeit(numr_call, number=CALLS)) for _ in range(repeat)]
+    best_numpy, best_numr = (min(times) / CALLS * 1e6 for times in zip(*turns, strict=True))
+    return Row(operation, best_numpy, best_numr)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=15, help="runs of which the best counts")
+    parser.add_argument("--repeat", type=int, default=100, help="runs of which the best counts")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     arguments = parser.parse_args()
 
-    rows = [Row(name, best_us(n, arguments.repeat), best_us(t, arguments.repeat)) for name, (n, t) in cases().items()]
+    rows = [measure(name, *calls, arguments.repeat) for name, calls in cases().items()]
     if arguments.json:
         print(json.dumps([asdict(row) | {"overhead_us": row.overhead_us} for row in rows], indent=2))
     else:

@@ -188,8 +188,6 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     rows = b.shape[0] if b.ndim == 1 else b.shape[-2] if b.ndim else None
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != rows:
         raise ShapeError(f"linalg.solve: shapes {a.shape} and {b.shape} do not fit (..., M, M) and (M,) or (..., M, K)")
-    if b.ndim == 1:
-        return wrap(backend_of(a).linalg.solve(a, b[:, None])[..., 0])
     return wrap(backend_of(a).linalg.solve(a, b))
 
 

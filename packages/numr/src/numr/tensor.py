@@ -23,6 +23,8 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 IndexPart: TypeAlias = "SupportsIndex | slice | EllipsisType | Tensor | Array | None"
 Index: TypeAlias = "IndexPart | tuple[IndexPart, ...]"
 
+_PLAIN = (int, slice, np.ndarray)  # index parts that NumPy takes as they are; a tuple tests quicker than a union
+
 # Releases of the array API standard whose functions and behaviour numr has.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
@@ -182,7 +184,7 @@ def wrap(result: Any) -> Tensor:
 
 
 def _unwrap_index(key: Any) -> Any:
-    if isinstance(key, int | slice):
+    if isinstance(key, _PLAIN):
         return key
     if isinstance(key, tuple):
         return tuple(_unwrap_part(part) for part in key)
@@ -192,7 +194,7 @@ def _unwrap_index(key: Any) -> Any:
 def _unwrap_part(part: Any) -> Any:
     if isinstance(part, Tensor):
         return part.array
-    if part is None or part is Ellipsis or isinstance(part, int | slice | np.ndarray) or hasattr(part, "__index__"):
+    if part is None or part is Ellipsis or isinstance(part, _PLAIN) or hasattr(part, "__index__"):
         return part
     raise IndexError(
         f"a tensor is indexed by integers, slices, ..., None and tensors, not by {type(part).__name__}: "

@@ -50,7 +50,7 @@ def backend_of(array: Any) -> Backend:
 
 def backend_for(device: DeviceLike) -> Backend:
     """The backend of a device argument; None is the default device."""
-    return _BY_DEVICE[as_device(device).kind]
+    return _CPU if device is None else _BY_DEVICE[as_device(device).kind]
 
 
 def array_of(x: Any) -> Array:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from numr.backends import array_of, arrays_of, backend_for, backend_of
+from numr.backends import Backend, array_of, arrays_of, backend_for, backend_of
 from numr.errors import ShapeError
-from numr.tensor import Tensor, wrap
+from numr.tensor import Array, Tensor, wrap
 
 __all__ = [
     "broadcast_arrays",
@@ -59,7 +59,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Tensors joined along an existing axis; None flattens them first. Dtypes promote. Raises ShapeError."""
     given = arrays_of(*arrays)
     try:
-        return Tensor(backend_for(arrays[0].device if given else None).concat(given, axis=axis))
+        return Tensor(_backend_of_first(given).concat(given, axis=axis))
     except ValueError as error:
         shapes = ", ".join(str(a.shape) for a in given)
         raise ShapeError(f"concat along axis {axis}: the other axes must agree: {shapes}: {error}") from error
@@ -126,7 +126,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis. Dtypes promote. Raises ShapeError."""
     given = arrays_of(*arrays)
     try:
-        return Tensor(backend_for(arrays[0].device if given else None).stack(given, axis=axis))
+        return Tensor(_backend_of_first(given).stack(given, axis=axis))
     except ValueError as error:
         shapes = ", ".join(str(a.shape) for a in given)
         raise ShapeError(f"stack: all shapes must be equal, they are {shapes}: {error}") from error
@@ -142,3 +142,8 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of `x` along `axis`, as views. Raises ValueError for a tensor without axes."""
     a = array_of(x)
     return tuple(wrap(part) for part in backend_of(a).unstack(a, axis=axis))
+
+
+def _backend_of_first(arrays: tuple[Array, ...]) -> Backend:
+    """NumPy's own error for no arrays is a good one, so it may answer there too."""
+    return backend_of(arrays[0]) if arrays else backend_for(None)

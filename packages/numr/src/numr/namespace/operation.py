@@ -19,6 +19,7 @@ from numr.tensor import Tensor, wrap
 __all__ = ["Operand", "binary", "explain", "in_place", "operands", "unary"]
 
 _PYTHON_SCALARS = frozenset((bool, int, float, complex))
+_WIDENING = (complex, np.generic)
 _SCALARS = (bool, int, float, complex, np.generic)
 
 Operand: TypeAlias = Tensor | bool | int | float | complex
@@ -112,7 +113,7 @@ def explain(name: str, error: Exception, *arrays: Any) -> NoReturn:
 
 def _beside(name: str, scalar: Any, array: Any) -> Any:
     if type(scalar) in _PYTHON_SCALARS or isinstance(scalar, _SCALARS):
-        if array.dtype.kind == "V" and not isinstance(scalar, complex | np.generic):
+        if array.dtype.kind == "V" and not isinstance(scalar, _WIDENING):
             return bfloat16.type(scalar)  # NumPy would give float32 beside a Python scalar
         return scalar
     raise TypeError(f"{name}: expected a numr Tensor or a scalar, got {_name(scalar)}")
