@@ -31,7 +31,7 @@ INTERRUPTED = 130
 class CommandLine(click.Group):
     """A group that ends the process with our exit statuses and never shows a traceback unasked."""
 
-    def main(  # type: ignore[override]  # click's overloads only split on standalone_mode
+    def main(
         self,
         args: Any = None,
         prog_name: str | None = None,
