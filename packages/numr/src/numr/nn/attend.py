@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from numr.errors import ShapeError
 from numr.nn import reference_kv
-from numr.nn.checks import FLOAT32, packed
+from numr.nn.checks import fresh, packed
 from numr.nn.kernels import kernels, table_fault
 from numr.nn.kv import KVLayer, KVTable
 from numr.tensor import Tensor
@@ -63,7 +61,7 @@ def attention(
         if code == 0:
             return Tensor(reference_kv.attention(a, table, layer, n_heads, scale, window, softcap))
     else:
-        out = Tensor(np.empty((rows, n_heads * layer.v_dim), FLOAT32))
+        out = fresh((rows, n_heads * layer.v_dim))
         where = (rows, table.spans_ptr, len(table.spans), table.segments_ptr, len(table.segments))
         code = native.attention(q.ptr, out.ptr, *where, *layer.sizes, table.half, n_heads, scale, window, softcap)
         if code == 0:

@@ -1,7 +1,8 @@
-"""Cheap refusals before an address is handed to a kernel: dtype, contiguity, shape. Each costs about 0.2 us."""
+"""Cheap refusals before an address is handed to a kernel (dtype, contiguity, shape), and cheap outputs for it."""
 
 from __future__ import annotations
 
+from ctypes import addressof, c_char
 from typing import Any
 
 import numpy as np
@@ -53,3 +54,14 @@ def packed(op: str, name: str, tensor: Tensor, width: int) -> Array:
     if array.ndim != 2 or array.shape[1] != width:
         raise ShapeError(f"{op}: {name} must have shape (rows, {width}), got {array.shape}")
     return array
+
+
+def fresh(shape: tuple[int, ...]) -> Tensor:
+    """An uninitialised float32 tensor that knows its address already.
+
+    Asking the buffer costs 0.4 us; `ndarray.ctypes` or `__array_interface__` 1.4 us, half of a small operation.
+    """
+    tensor = Tensor(np.empty(shape, FLOAT32))
+    if tensor.array.size:
+        tensor._ptr = addressof(c_char.from_buffer(tensor.array))  # type: ignore[arg-type]
+    return tensor

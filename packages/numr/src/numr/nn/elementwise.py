@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from numr.errors import DTypeError, ShapeError
 from numr.nn import reference
-from numr.nn.checks import FLOAT32, INT64, Array, floats, outputs, packed, same
+from numr.nn.checks import INT64, Array, floats, fresh, outputs, packed, same
 from numr.nn.kernels import kernels
 from numr.tensor import Tensor
 
@@ -28,7 +26,7 @@ def silu(x: Tensor) -> Tensor:
     native = kernels()
     if native is None:
         return Tensor(reference.silu(a))
-    out = Tensor(np.empty(a.shape, FLOAT32))
+    out = fresh(a.shape)
     native.silu(x.ptr, 0, out.ptr, a.size)
     return out
 
@@ -39,7 +37,7 @@ def gelu(x: Tensor, approximate: bool) -> Tensor:
     native = kernels()
     if native is None:
         return Tensor(reference.gelu(a, approximate))
-    out = Tensor(np.empty(a.shape, FLOAT32))
+    out = fresh(a.shape)
     (native.gelu_tanh if approximate else native.gelu_erf)(x.ptr, 0, out.ptr, a.size)
     return out
 
@@ -51,7 +49,7 @@ def silu_mul(gate: Tensor, up: Tensor) -> Tensor:
     native = kernels()
     if native is None:
         return Tensor(reference.silu_mul(a, b))
-    out = Tensor(np.empty(a.shape, FLOAT32))
+    out = fresh(a.shape)
     native.silu_mul(gate.ptr, up.ptr, out.ptr, a.size)
     return out
 
@@ -63,7 +61,7 @@ def gelu_mul(gate: Tensor, up: Tensor, approximate: bool) -> Tensor:
     native = kernels()
     if native is None:
         return Tensor(reference.gelu_mul(a, b, approximate))
-    out = Tensor(np.empty(a.shape, FLOAT32))
+    out = fresh(a.shape)
     (native.gelu_tanh_mul if approximate else native.gelu_erf_mul)(gate.ptr, up.ptr, out.ptr, a.size)
     return out
 
@@ -85,7 +83,8 @@ def rope_(
     """
     a = packed("rope_", "x", x, n_heads * head_dim)
     outputs("rope_", "x", x)
-    where = positions.array if isinstance(positions, Tensor) else positions
+    at = positions if isinstance(positions, Tensor) else Tensor(positions)
+    where = at.array
     if where.dtype != INT64:
         raise DTypeError(f"rope_: positions must be int64, got {where.dtype}")
     if where.shape != (a.shape[0],) or not where.flags.c_contiguous:
@@ -93,21 +92,22 @@ def rope_(
     c, s = floats("rope_", "cos", cos), floats("rope_", "sin", sin)
     if c.ndim != 2 or c.shape != s.shape or 2 * c.shape[1] > head_dim:
         raise ShapeError(f"rope_: cos {c.shape} and sin {s.shape} must be (positions, rot / 2), rot <= {head_dim}")
-    if _rotate(x, a, where, cos, sin, (n_heads, head_dim), interleaved):
+    if _rotate(x, at, cos, sin, n_heads, head_dim, interleaved):
         raise ShapeError(f"rope_: a position lies outside the table of {c.shape[0]} positions")
 
 
 def _rotate(
-    x: Tensor, a: Array, where: Array, cos: Tensor, sin: Tensor, heads: tuple[int, int], interleaved: bool
+    x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor, n_heads: int, head_dim: int, interleaved: bool
 ) -> int:
     # 1, with x as it was, where a position lies outside the tables
+    where = positions.array
     known, half = cos.array.shape
     native = kernels()
     if native is not None:
-        address = where.__array_interface__["data"][0]
-        code: int = native.rope(x.ptr, address, cos.ptr, sin.ptr, len(where), *heads, half, known, interleaved)
+        sizes = (len(where), n_heads, head_dim, half, known, interleaved)
+        code: int = native.rope(x.ptr, positions.ptr, cos.ptr, sin.ptr, *sizes)
         return code
     if where.size and not 0 <= int(where.min()) <= int(where.max()) < known:
         return 1
-    reference.rope_(a, where, cos.array, sin.array, *heads, interleaved)
+    reference.rope_(x.array, where, cos.array, sin.array, n_heads, head_dim, interleaved)
     return 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from numr.errors import ShapeError
 from numr.nn import reference
-from numr.nn.checks import FLOAT32, Array, columns, floats, outputs, same
+from numr.nn.checks import Array, columns, floats, fresh, outputs, same
 from numr.nn.kernels import kernels
 from numr.tensor import Tensor
 
@@ -17,17 +15,18 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, out: Tensor | None = None) -
     x: (..., H), weight: (H,), both float32. `out`, where given, takes the result and is returned; it may be x itself.
     Raises DTypeError, ShapeError.
     """
-    a = _rows("rms_norm", x)
-    w = columns("rms_norm", "weight", weight, a.shape[-1])
+    a = floats("rms_norm", "x", x)
+    rows, width = _rows("rms_norm", a)
+    w = columns("rms_norm", "weight", weight, width)
     if out is None:
-        out = Tensor(np.empty(a.shape, FLOAT32))
+        out = fresh(a.shape)
     else:
         same("rms_norm", a, outputs("rms_norm", "out", out))
     native = kernels()
     if native is None:
         out.array[...] = reference.rms_norm(a, w, eps)
     else:
-        native.rms_norm(x.ptr, weight.ptr, out.ptr, _count(a), a.shape[-1], eps)
+        native.rms_norm(x.ptr, weight.ptr, out.ptr, rows, width, eps)
     return out
 
 
@@ -36,15 +35,15 @@ def add_rms_norm(x: Tensor, y: Tensor, weight: Tensor, eps: float) -> Tensor:
 
     x, y: (..., H), weight: (H,), float32. Raises DTypeError, ShapeError.
     """
-    a = outputs("add_rms_norm", "x", x)
-    b = _rows("add_rms_norm", y)
+    a, b = outputs("add_rms_norm", "x", x), floats("add_rms_norm", "y", y)
     same("add_rms_norm", a, b)
-    w = columns("add_rms_norm", "weight", weight, b.shape[-1])
+    rows, width = _rows("add_rms_norm", a)
+    w = columns("add_rms_norm", "weight", weight, width)
     native = kernels()
     if native is None:
         return Tensor(reference.add_rms_norm(a, b, w, eps))
-    out = Tensor(np.empty(a.shape, FLOAT32))
-    native.add_rms_norm(x.ptr, y.ptr, weight.ptr, out.ptr, _count(a), a.shape[-1], eps)
+    out = fresh(a.shape)
+    native.add_rms_norm(x.ptr, y.ptr, weight.ptr, out.ptr, rows, width, eps)
     return out
 
 
@@ -53,34 +52,34 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Te
 
     x: (..., H); weight and bias: (H,), float32; bias may be None. Raises DTypeError, ShapeError.
     """
-    a = _rows("layer_norm", x)
-    w = columns("layer_norm", "weight", weight, a.shape[-1])
-    b = None if bias is None else columns("layer_norm", "bias", bias, a.shape[-1])
+    a = floats("layer_norm", "x", x)
+    rows, width = _rows("layer_norm", a)
+    w = columns("layer_norm", "weight", weight, width)
+    b = None if bias is None else columns("layer_norm", "bias", bias, width)
     native = kernels()
     if native is None:
         return Tensor(reference.layer_norm(a, w, b, eps))
-    out = Tensor(np.empty(a.shape, FLOAT32))
-    native.layer_norm(x.ptr, weight.ptr, 0 if bias is None else bias.ptr, out.ptr, _count(a), a.shape[-1], eps)
+    out = fresh(a.shape)
+    native.layer_norm(x.ptr, weight.ptr, 0 if bias is None else bias.ptr, out.ptr, rows, width, eps)
     return out
 
 
 def softmax(x: Tensor) -> Tensor:
     """exp(x) / sum(exp(x)) over the last axis; a row of only -inf gives NaN. Raises DTypeError, ShapeError."""
-    a = _rows("softmax", x)
+    a = floats("softmax", "x", x)
+    rows, width = _rows("softmax", a)
+    out = fresh(a.shape)
     native = kernels()
-    if native is None:
-        return Tensor(reference.softmax(a) if a.size else np.empty(a.shape, FLOAT32))
-    out = Tensor(np.empty(a.shape, FLOAT32))
-    native.softmax(x.ptr, out.ptr, _count(a), a.shape[-1])
+    if native is not None:
+        native.softmax(x.ptr, out.ptr, rows, width)
+    elif rows:
+        out.array[...] = reference.softmax(a)
     return out
 
 
-def _rows(op: str, x: Tensor) -> Array:
-    array = floats(op, "x", x)
-    if array.ndim == 0:
+def _rows(op: str, a: Array) -> tuple[int, int]:
+    # rows and their width; no rows where the array is empty
+    if not a.ndim:
         raise ShapeError(f"{op}: x must have at least one axis")
-    return array
-
-
-def _count(a: Array) -> int:
-    return a.size // a.shape[-1] if a.size else 0
+    width = a.shape[-1]
+    return a.size // width if width else 0, width
