@@ -40,6 +40,13 @@ def test_quiet_and_empty_say_nothing() -> None:
     assert stream.getvalue() == ""
 
 
+def test_short_work_can_stay_silent() -> None:
+    stream = io.StringIO()
+    progress = ByteProgress("tiny", stream, after=60.0)
+    progress(10, 10)
+    assert stream.getvalue() == ""
+
+
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

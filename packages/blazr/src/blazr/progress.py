@@ -25,14 +25,15 @@ BAR_AFTER_SECONDS = 0.3  # work that is done sooner needs no bar
 class ByteProgress:
     """A context manager; call it with (bytes done, bytes in all), or `phase` to start counting something else.
 
-    May be called from another thread than the one that made it.
+    May be called from another thread than the one that made it. Says nothing during the first `after` seconds.
     """
 
-    def __init__(self, label: str, stream: IO[str] | None = None, quiet: bool = False) -> None:
+    def __init__(self, label: str, stream: IO[str] | None = None, *, quiet: bool = False, after: float = 0.0) -> None:
         self._label = label
         self._stream = stream if stream is not None else sys.stderr
         self._quiet = quiet
         self._terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._after = max(after, BAR_AFTER_SECONDS) if self._terminal else after
         self._lock = threading.Lock()
         self._done = 0
         self._percent = 0
@@ -45,6 +46,8 @@ class ByteProgress:
             return
         with self._lock:
             self._done = max(self._done, min(done, total))
+            if self._bar is None and time.monotonic() - self._started < self._after:
+                return
             if self._terminal:
                 self._draw(total)
             else:
@@ -74,8 +77,6 @@ class ByteProgress:
 
     def _draw(self, total: int) -> None:
         if self._bar is None:
-            if time.monotonic() - self._started < BAR_AFTER_SECONDS:
-                return
             self._bar = _rich_bar(self._stream)
             self._task = self._bar.add_task(self._label, total=total)
             self._bar.start()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load_for_command"]
 
+QUIET_SECONDS = 1.0  # a load that is over sooner shows only its last line
+
 
 def load_for_command(name: str, settings: Settings) -> LanguageModel:
     """The model by path, name in the model directory, or cached hub id. Raises ModelNotFoundError, BoostrError."""
@@ -24,7 +26,7 @@ def load_for_command(name: str, settings: Settings) -> LanguageModel:
     found = resolve_local(name, settings.inference.model_dir)
     use_threads(settings.inference)
     began = time.monotonic()
-    with ByteProgress(f"loading {found.name}") as progress:
+    with ByteProgress(f"loading {found.name}", after=QUIET_SECONDS) as progress:
         model = load_model(found, settings.inference, progress)
     note(dim(load_line(model, read_facts(found, settings.inference.chat_template), time.monotonic() - began)))
     return model

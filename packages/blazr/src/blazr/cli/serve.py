@@ -51,7 +51,7 @@ def serve(model: str | None, model_flag: str | None, settings: Settings) -> None
     """
     if model is not None and model_flag is not None and model != model_flag:
         raise click.UsageError(f"two models given: {model} and --model {model_flag}")
-    set_up_logging("info" if settings.server.request_logging else "warning")
+    set_up_logging("info")
     settings = _with_keys(_with_model(settings, model or model_flag))
     start = _start_model(settings)
     from blazr.lifecycle.loading import use_threads
