@@ -4,33 +4,34 @@ Knows weights and numbers only: no biases, adapters or layers. Few rows go to th
 without a kernel, and machines without native code dequantize a tile of weight rows to float32 and let BLAS multiply.
 """
 
-import threading
-from collections.abc import Sequence
-from typing import Literal
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
+from boostr.quant.crossover import few_rows
+from boostr.quant.kernels import MAX_WEIGHTS, Kernels, check, plan
 from boostr.quant.rounding import activation_block, round_activations
-from boostr.quant.tensor import QuantTensor
+from boostr.quant.weights import Float32Array, Weight, kernels_for, matrix_shape, rows_as_floats, take_rows, type_of
 from numr import Tensor
 from numr.errors import DTypeError, ShapeError
+from numr.native import limit_blas
 
 __all__ = ["Precision", "Product", "Weight", "take_rows"]
 
 Precision = Literal["fast", "precise"]
-Weight = Tensor | QuantTensor
-Float32Array = npt.NDArray[np.float32]
-
-_DENSE = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 # Floats of one dequantized tile (16 MB) and its bounds in rows: BLAS repacks and forks once per tile, so tiles below
 # 1024 rows lose up to a third of its speed, while tiles beyond the cache gain nothing.
 _TILE_FLOATS = 1 << 22
 _TILE_ROWS = (256, 2048)
 
-_local = threading.local()
+_FLOAT32 = np.dtype(np.float32)
+_address_of = ctypes.addressof
+_first_byte: Callable[[Any], Any] = (
+    ctypes.c_char.from_buffer
+)  # with _address_of four times faster than __array_interface__
 
 
 class Product:
@@ -38,84 +39,112 @@ class Product:
 
     Calling it with x (M, K) float32 returns one Tensor (M, N_i) float32 per weight. `precision` "fast" rounds the
     activations of quantized weights to int8 per block; "precise" keeps float32. Neither result depends on M beyond
-    float rounding. ShapeError or DTypeError for weights or activations that do not fit.
+    float rounding. `few` overrides the measured number of rows up to which native kernels run. ShapeError or
+    DTypeError for weights or activations that do not fit.
     """
 
-    __slots__ = ("columns", "precision", "rows", "weights")
+    __slots__ = (
+        "_address",
+        "_few",
+        "_kernels",
+        "_parts",
+        "_plan",
+        "_slices",
+        "columns",
+        "precision",
+        "rows",
+        "weights",
+    )
 
-    def __init__(self, weights: Sequence[Weight], precision: Precision = "fast") -> None:
+    def __init__(self, weights: Sequence[Weight], precision: Precision = "fast", *, few: int | None = None) -> None:
         if not weights:
             raise ShapeError("a product needs at least one weight")
         self.weights = tuple(weights)
-        self.columns = _matrix_shape(weights[0])[1]
-        self.rows = tuple(_matrix_shape(weight)[0] for weight in weights)
-        self.precision = precision
-        for weight in weights:
-            if weight.shape[1] != self.columns:
-                shapes = ", ".join(str(weight.shape) for weight in weights)
-                raise ShapeError(f"weights of one product must have the same number of columns, not {shapes}")
+        self.rows = tuple(matrix_shape(weight)[0] for weight in weights)
+        self.columns = matrix_shape(weights[0])[1]
+        self.precision: Precision = precision
+        types = [type_of(weight) for weight in weights]
+        if any(weight.shape[1] != self.columns for weight in weights):
+            shapes = ", ".join(str(weight.shape) for weight in weights)
+            raise ShapeError(f"weights of one product must have the same number of columns, not {shapes}")
+        self._few = 0
+        self._parts = self._split(few)
+        native = kernels_for(weights[0])
+        if native is None or self._parts:
+            return
+        self._kernels: Kernels = native
+        self._few = min(few_rows(native.level, kind.name, precision) for kind in types) if few is None else few
+        described = [(kind.id, weight.ptr, rows) for kind, weight, rows in zip(types, weights, self.rows, strict=True)]
+        self._plan = plan(self.columns, precision == "precise", described)
+        self._address = ctypes.addressof(self._plan)
+        ends = np.cumsum(self.rows).tolist()
+        self._slices = tuple(zip([0, *ends[:-1]], ends, self.rows, strict=True))
+
+    def _split(self, few: int | None) -> "tuple[tuple[list[int], Product], ...]":
+        """Products of a part each, where one native call cannot serve all: too many, or some without kernels."""
+        native = [at for at, weight in enumerate(self.weights) if kernels_for(weight) is not None]
+        other = [at for at in range(len(self.weights)) if at not in native]
+        groups = [native[at : at + MAX_WEIGHTS] for at in range(0, len(native), MAX_WEIGHTS)]
+        groups += [other] if other else []
+        if len(groups) == 1:
+            return ()
+        return tuple((group, Product([self.weights[at] for at in group], self.precision, few=few)) for group in groups)
 
     def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
         array = x.array
-        if array.dtype != np.float32:
-            raise DTypeError(f"a product takes float32 activations, not {array.dtype}")
-        if array.ndim != 2 or array.shape[1] != self.columns:
-            raise ShapeError(f"activations {array.shape} do not fit weights of {self.columns} columns")
-        rounded: dict[int, Float32Array] = {0: array}
+        shape = array.shape
+        if array.dtype != _FLOAT32 or len(shape) != 2 or shape[1] != self.columns:
+            raise _misfit(array, self.columns)
+        m = shape[0]
+        if not 0 < m <= self._few:
+            return self._many(x)
+        if not array.flags.c_contiguous:
+            x = Tensor(np.ascontiguousarray(array))
+        y = np.empty(m * self._slices[-1][1] or 1, _FLOAT32)
+        status = self._kernels.product(self._address, x.ptr, m, _address_of(_first_byte(y)))
+        if status:
+            check(status)
+        return tuple([Tensor(y[m * start : m * stop].reshape(m, rows)) for start, stop, rows in self._slices])
+
+    def _many(self, x: Tensor) -> tuple[Tensor, ...]:
+        if self._parts:
+            found = {at: y for group, part in self._parts for at, y in zip(group, part(x), strict=True)}
+            return tuple(found[at] for at in range(len(self.weights)))
+        limit_blas()
+        rounded: dict[int, Float32Array] = {0: x.array}
         outputs = []
         for weight in self.weights:
-            block = activation_block(weight.qtype, self.precision) if isinstance(weight, QuantTensor) else 0
+            block = activation_block(type_of(weight), self.precision)
             if block not in rounded:
-                rounded[block] = round_activations(np.ascontiguousarray(array), block)
+                rounded[block] = _rounded(np.ascontiguousarray(x.array), block, kernels_for(weight))
             outputs.append(Tensor(_multiply(rounded[block], weight)))
         return tuple(outputs)
 
 
-def take_rows(weight: Weight, ids: Sequence[int] | npt.NDArray[np.integer]) -> Tensor:
-    """Rows `ids` of a weight (N, K) as float32 (len(ids), K): an embedding lookup. IndexError outside 0..N-1."""
-    index = np.asarray(ids, dtype=np.int64)
-    count = _matrix_shape(weight)[0]
-    if index.size and (int(index.min()) < 0 or int(index.max()) >= count):
-        raise IndexError(f"row ids must lie in 0..{count - 1}, not {int(index.min())}..{int(index.max())}")
-    if isinstance(weight, QuantTensor):
-        return Tensor(weight.dequantize(index))
-    return Tensor(weight.array[index].astype(np.float32, copy=False))
+def _misfit(array: np.ndarray, columns: int) -> Exception:
+    if array.dtype != _FLOAT32:
+        return DTypeError(f"a product takes float32 activations, not {array.dtype}")
+    return ShapeError(f"activations {array.shape} do not fit weights of {columns} columns")
 
 
-def _matrix_shape(weight: Weight) -> tuple[int, int]:
-    if len(weight.shape) != 2:
-        raise ShapeError(f"a product takes two-dimensional weights, not {weight.shape}")
-    if isinstance(weight, Tensor) and weight.array.dtype not in _DENSE:
-        raise DTypeError(f"a product takes float32, float16, bfloat16 or quantized weights, not {weight.array.dtype}")
-    return weight.shape[0], weight.shape[1]
+def _rounded(x: Float32Array, block: int, native: Kernels | None) -> Float32Array:
+    if native is None:
+        return round_activations(x, block)
+    out = np.empty_like(x)
+    native.round_trip(block, x.ctypes.data, x.shape[0], x.shape[1], out.ctypes.data)
+    return out
 
 
 def _multiply(x: Float32Array, weight: Weight) -> Float32Array:
-    rows, columns = _matrix_shape(weight)
+    rows, columns = matrix_shape(weight)
     out = np.empty((x.shape[0], rows), np.float32)
     # Infinite and NaN weights or activations give infinite and NaN results, silently, as the kernels do.
     with np.errstate(all="ignore"):
-        if isinstance(weight, Tensor) and weight.array.dtype == np.float32:
+        if isinstance(weight, Tensor) and weight.array.dtype == _FLOAT32:
             return np.matmul(x, weight.array.T, out=out)
         low, high = _TILE_ROWS
         step = min(max(_TILE_FLOATS // max(columns, 1), low), high)
         for row in range(0, rows, step):
-            tile = _tile(weight, row, min(row + step, rows))
+            tile = rows_as_floats(weight, row, min(row + step, rows))
             np.matmul(x, tile.T, out=out[:, row : row + step])
     return out
-
-
-def _tile(weight: Weight, start: int, stop: int) -> Float32Array:
-    """Rows start..stop as float32; dense ones in this thread's scratch, overwritten by the next tile."""
-    if isinstance(weight, QuantTensor):
-        return weight.dequantize(slice(start, stop))
-    tile = _scratch((stop - start) * weight.shape[1]).reshape(stop - start, -1)
-    tile[...] = weight.array[start:stop]
-    return tile
-
-
-def _scratch(size: int) -> Float32Array:
-    buffer: Float32Array | None = getattr(_local, "tile", None)
-    if buffer is None or buffer.size < size:
-        buffer = _local.tile = np.empty(size, np.float32)
-    return buffer[:size]

@@ -31,10 +31,7 @@ def grid(name: str) -> Float32Array:
 @cache
 def sign_table() -> Bytes:
     """Seven stored sign bits -> eight: the last one makes their number even."""
-    codes = np.arange(128, dtype=np.uint8)
-    odd = np.bitwise_count(codes).astype(np.uint8) & 1
-    table: Bytes = codes | (odd * np.uint8(128))
-    return table
+    return np.array([code | (code.bit_count() & 1) << 7 for code in range(128)], np.uint8)
 
 
 def signs_of(bits: Bytes) -> Float32Array:

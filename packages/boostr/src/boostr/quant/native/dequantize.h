@@ -1,0 +1,12 @@
+/* One row of any type that has kernels, as float32; bit-equal to the NumPy reference. `n` is a multiple of the block. */
+#ifndef BOOSTR_DEQUANTIZE_H
+#define BOOSTR_DEQUANTIZE_H
+
+#include "blocks.h"
+
+typedef void dequantize_fn(const void *row, float *out, int64_t n);
+
+dequantize_fn dequantize_f32, dequantize_f16, dequantize_bf16;
+dequantize_fn dequantize_q4_0, dequantize_q4_1, dequantize_q8_0, dequantize_q4_K, dequantize_q6_K;
+
+#endif

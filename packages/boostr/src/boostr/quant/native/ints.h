@@ -1,0 +1,46 @@
+/* Byte and integer vectors beside numr's float vectors (simd.h, VW floats): the dozen operations the products need.
+
+   vb, vs          VB = 4 * VW bytes; VW sums of 32 bits. LANES = VB / 16 runs of 16 bytes.
+   vb_load16       LANES runs of 16 bytes, `stride` apart; runs from n on repeat the last one (nothing beyond is read)
+   vb_low, vb_high the nibbles of every byte
+   vs_dot_u7       sum += groups of four u * a, for u in 0..128 and a in -127..127
+   vs_dot_s8       the same for any signed w, if sum began as vs_begin_s8(correction of these activations)
+   vf_spread(s,k)  lanes k * LANES .. of s, each four times: one scale for each run of 16 bytes
+   vh_gather2      VW pairs of halves `stride` bytes apart, those from n on zero
+   vs_dot_scaled   sum += scale * (u * a) with one scale per 16 products, from scales_pick8/16(s, j) for vector j
+   vk_nibbles(q,j) vector j of the 256 values of a Q4_K block; vk_six(low, high, j) of a Q6_K block
+   vk_minima       eight minima times eight 16-bit sums, spread over lanes of floats
+   vs_offset16     -32 * sixteen scales times sixteen 16-bit sums, spread over lanes */
+#ifndef BOOSTR_INTS_H
+#define BOOSTR_INTS_H
+
+#include "simd.h"
+
+#define VB (4 * VW)
+#define LANES (VW / 4)
+#define VECTORS (256 / VB) /* vectors in a block of 256 bytes */
+
+#if !defined(NUMR_PLAIN) && defined(__AVX512BW__) && VW == 16
+#include "ints_avx512.h"
+#elif !defined(NUMR_PLAIN) && defined(__AVX2__) && VW == 8
+#include "ints_avx2.h"
+#elif !defined(NUMR_PLAIN) && defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
+#include "ints_neon.h"
+#else
+#include "ints_plain.h"
+#endif
+
+/* How many tokens share a decoded weight, and unrolling over the vectors of a block: both follow the registers. */
+#if VW > 4 || defined(__aarch64__)
+#define TOKENS 8
+#define UNROLL _Pragma("GCC unroll 16")
+#else
+#define TOKENS 4
+#define UNROLL
+#endif
+
+#if !defined(UNSIGNED_DOT)
+#define UNSIGNED_DOT 0 /* 1: vs_dot_s8 adds 128 to w, which vs_begin_s8 takes back */
+#endif
+
+#endif

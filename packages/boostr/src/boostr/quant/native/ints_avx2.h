@@ -1,0 +1,95 @@
+/* 32 bytes: AVX2 with FMA and F16C. Included by ints.h, which says what the names mean. */
+typedef __m256i vb;
+typedef __m256i vs;
+typedef struct { __m256i first, last; } scales_t; /* eight 16-bit scales each, in both halves */
+
+INLINE __m128i xmm_load(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+
+INLINE vb vb_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(xmm_load(p)), xmm_load(p + (n > 1 ? stride : 0)), 1);
+}
+INLINE vb vb_low(vb v) { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
+INLINE vb vb_high(vb v) { return vb_low(_mm256_srli_epi16(v, 4)); }
+
+INLINE vs vs_zero(void) { return _mm256_setzero_si256(); }
+INLINE vf vs_float(vs v) { return _mm256_cvtepi32_ps(v); }
+INLINE vs vs_begin_s8(const int32_t *correction) {
+  (void)correction;
+  return vs_zero();
+}
+INLINE vs vs_dot_u7(vs sum, vb u, vb a) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, a), _mm256_set1_epi16(1)));
+}
+INLINE vs vs_dot_s8(vs sum, vb w, vb a) { /* |w| * (a with w's sign): 128 * 127 * 2 fits 16 bits */
+  return vs_dot_u7(sum, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
+}
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, __m256i scale) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, a), scale));
+}
+
+INLINE vf vf_spread(vf s, int k) {
+  const __m256i each = _mm256_set_epi32(1, 1, 1, 1, 0, 0, 0, 0);
+  return _mm256_permutevar8x32_ps(s, _mm256_add_epi32(each, _mm256_set1_epi32(2 * k)));
+}
+INLINE int pair_at(const uint8_t *p) {
+  int both;
+  memcpy(&both, p, 4);
+  return both;
+}
+INLINE void vh_gather2(const uint8_t *p, int stride, int n, vf *first, vf *second) {
+  __m256i pairs;
+  if (n >= 8) { /* eight loads: the gather instruction is slow on many of these processors */
+    const uint8_t *r = p + 4 * stride;
+    pairs = _mm256_set_epi32(pair_at(r + 3 * stride), pair_at(r + 2 * stride), pair_at(r + stride), pair_at(r),
+                             pair_at(p + 3 * stride), pair_at(p + 2 * stride), pair_at(p + stride), pair_at(p));
+  } else {
+    int each[8] = {0};
+    for (int i = 0; i < n; i++) each[i] = pair_at(p + i * stride);
+    pairs = vb_load(each);
+  }
+  __m256i low = _mm256_and_si256(pairs, _mm256_set1_epi32(0xffff)), high = _mm256_srli_epi32(pairs, 16);
+  __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
+  *first = _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
+  *second = _mm256_cvtph_ps(_mm256_extracti128_si256(packed, 1));
+}
+
+INLINE vf vbf_load(const uint16_t *p) { /* bfloat16 */
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(xmm_load(p)), 16));
+}
+
+INLINE scales_t scales_u8x8(uint64_t s) {
+  __m256i both = _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)s)));
+  return (scales_t){both, both};
+}
+INLINE scales_t scales_s8x16(const int8_t *s) {
+  __m256i all = _mm256_cvtepi8_epi16(xmm_load(s));
+  return (scales_t){_mm256_permute4x64_epi64(all, 0x44), _mm256_permute4x64_epi64(all, 0xee)};
+}
+INLINE __m256i scales_pick8(scales_t s, int j) {
+  return _mm256_shuffle_epi8(s.first, _mm256_set1_epi16((int16_t)(0x0100 + 0x0202 * j)));
+}
+INLINE __m256i scales_pick16(scales_t s, int j) {
+  int16_t pick = (int16_t)(0x0100 + 0x0404 * (j % 4));
+  __m256i where = _mm256_set_m128i(_mm_set1_epi16((int16_t)(pick + 0x0202)), _mm_set1_epi16(pick));
+  return _mm256_shuffle_epi8(j < 4 ? s.first : s.last, where);
+}
+
+INLINE vb vk_nibbles(const uint8_t *q, int j) {
+  vb v = vb_load(q + 32 * (j / 2));
+  return j % 2 ? vb_high(v) : vb_low(v);
+}
+INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* vector j: half j / 4, group c of 32 */
+  int c = j % 4;
+  vb l = vb_load(low + 64 * (j / 4) + 32 * (c % 2)), h = vb_load(high + 32 * (j / 4));
+  vb tops = c == 0 ? _mm256_slli_epi16(h, 4) : c == 1 ? _mm256_slli_epi16(h, 2) : c == 2 ? h : _mm256_srli_epi16(h, 2);
+  return _mm256_or_si256(c / 2 ? vb_high(l) : vb_low(l), _mm256_and_si256(tops, _mm256_set1_epi8(0x30)));
+}
+INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
+  __m128i each = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)minima)), xmm_load(sums));
+  return _mm256_zextps128_ps256(_mm_cvtepi32_ps(each));
+}
+INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
+  __m256i each = _mm256_madd_epi16(_mm256_cvtepi8_epi16(xmm_load(scales)), vb_load(sums));
+  return _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(each, 5));
+}

@@ -1,0 +1,97 @@
+/* 64 bytes: AVX-512 BW, with or without VNNI. Included by ints.h, which says what the names mean. */
+typedef __m512i vb;
+typedef __m512i vs;
+typedef __m512i scales_t;
+
+INLINE __m128i xmm_load(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+INLINE __m256i ymm_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
+
+INLINE vb vb_load(const void *p) { return _mm512_loadu_si512(p); }
+INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
+  int64_t b = n > 1 ? stride : 0, c = n > 2 ? 2 * stride : b, d = n > 3 ? 3 * stride : c;
+  __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(xmm_load(p)), xmm_load(p + b), 1);
+  __m512i v = _mm512_inserti32x4(_mm512_castsi256_si512(low), xmm_load(p + c), 2);
+  return _mm512_inserti32x4(v, xmm_load(p + d), 3);
+}
+INLINE vb vb_low(vb v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
+INLINE vb vb_high(vb v) { return vb_low(_mm512_srli_epi16(v, 4)); }
+
+INLINE vs vs_zero(void) { return _mm512_setzero_si512(); }
+INLINE vf vs_float(vs v) { return _mm512_cvtepi32_ps(v); }
+
+#if defined(__AVX512VNNI__)
+#define UNSIGNED_DOT 1
+INLINE vs vs_begin_s8(const int32_t *correction) { return _mm512_loadu_si512(correction); }
+INLINE vs vs_dot_u7(vs sum, vb u, vb a) { return _mm512_dpbusd_epi32(sum, u, a); }
+INLINE vs vs_dot_s8(vs sum, vb w, vb a) {
+  return _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w, _mm512_set1_epi8(-128)), a);
+}
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, __m512i scale) {
+  return _mm512_dpwssd_epi32(sum, _mm512_maddubs_epi16(u, a), scale);
+}
+#else
+INLINE vs vs_begin_s8(const int32_t *correction) {
+  (void)correction;
+  return vs_zero();
+}
+INLINE vs vs_dot_u7(vs sum, vb u, vb a) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(u, a), _mm512_set1_epi16(1)));
+}
+INLINE vs vs_dot_s8(vs sum, vb w, vb a) { /* |w| * (a with w's sign): 128 * 127 * 2 fits 16 bits */
+  vb signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a);
+  return vs_dot_u7(sum, _mm512_abs_epi8(w), signed_a);
+}
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, __m512i scale) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(u, a), scale));
+}
+#endif
+
+INLINE vf vf_spread(vf s, int k) {
+  const __m512i each = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+  return _mm512_permutexvar_ps(_mm512_add_epi32(each, _mm512_set1_epi32(4 * k)), s);
+}
+INLINE void vh_gather2(const uint8_t *p, int stride, int n, vf *first, vf *second) {
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  __mmask16 wanted = n >= 16 ? 0xffff : vf_lanes(n);
+  __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(stride));
+  __m512i pairs = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), wanted, at, p, 1);
+  *first = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pairs));
+  *second = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(pairs, 16)));
+}
+
+INLINE vf vbf_load(const uint16_t *p) { /* bfloat16 */
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(ymm_load(p)), 16));
+}
+
+INLINE scales_t scales_u8x8(uint64_t s) {
+  return _mm512_castsi128_si512(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)s)));
+}
+INLINE scales_t scales_s8x16(const int8_t *s) { return _mm512_castsi256_si512(_mm256_cvtepi8_epi16(xmm_load(s))); }
+INLINE __m512i scales_pick8(scales_t s, int j) {
+  const __m512i half_each = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(1), 1);
+  return _mm512_permutexvar_epi16(_mm512_add_epi16(half_each, _mm512_set1_epi16((int16_t)(2 * j))), s);
+}
+INLINE __m512i scales_pick16(scales_t s, int j) {
+  const __m512i quarter_each = _mm512_set_epi64(0x0003000300030003, 0x0003000300030003, 0x0002000200020002,
+                                                0x0002000200020002, 0x0001000100010001, 0x0001000100010001, 0, 0);
+  return _mm512_permutexvar_epi16(_mm512_add_epi16(quarter_each, _mm512_set1_epi16((int16_t)(4 * j))), s);
+}
+
+INLINE vb vk_nibbles(const uint8_t *q, int j) {
+  const __m512i by = _mm512_set_epi64(4, 4, 4, 4, 0, 0, 0, 0);
+  return vb_low(_mm512_srlv_epi64(_mm512_broadcast_i64x4(ymm_load(q + 32 * j)), by));
+}
+INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* vector j: half j / 2, nibbles j % 2 */
+  const __m512i up = _mm512_set_epi64(2, 2, 2, 2, 4, 4, 4, 4), down = _mm512_set_epi64(2, 2, 2, 2, 0, 0, 0, 0);
+  __m512i l = vb_load(low + 64 * (j / 2)), h = _mm512_broadcast_i64x4(ymm_load(high + 32 * (j / 2)));
+  __m512i tops = j % 2 ? _mm512_srlv_epi64(h, down) : _mm512_sllv_epi64(h, up);
+  return _mm512_or_si512(j % 2 ? vb_high(l) : vb_low(l), _mm512_and_si512(tops, _mm512_set1_epi8(0x30)));
+}
+INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
+  __m128i each = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)minima)), xmm_load(sums));
+  return _mm512_zextps128_ps512(_mm_cvtepi32_ps(each));
+}
+INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
+  __m256i each = _mm256_madd_epi16(_mm256_cvtepi8_epi16(xmm_load(scales)), ymm_load(sums));
+  return _mm512_zextsi256_si512(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(each, 5)));
+}

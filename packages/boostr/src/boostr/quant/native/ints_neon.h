@@ -1,0 +1,73 @@
+/* 16 bytes: Advanced SIMD with the dot-product extension. Included by ints.h, which says what the names mean. */
+typedef int8x16_t vb;
+typedef int32x4_t vs;
+typedef struct { int32_t of[16]; } scales_t;
+
+INLINE vb vb_load(const void *p) { return vld1q_s8(p); }
+INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
+  (void)stride, (void)n;
+  return vb_load(p);
+}
+INLINE vb vb_low(vb v) { return vandq_s8(v, vdupq_n_s8(15)); }
+INLINE vb vb_high(vb v) { return vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(v), 4)); }
+
+INLINE vs vs_zero(void) { return vdupq_n_s32(0); }
+INLINE vf vs_float(vs v) { return vcvtq_f32_s32(v); }
+INLINE vs vs_begin_s8(const int32_t *correction) {
+  (void)correction;
+  return vs_zero();
+}
+INLINE vs vs_dot_u7(vs sum, vb u, vb a) { return vdotq_s32(sum, u, a); }
+INLINE vs vs_dot_s8(vs sum, vb w, vb a) { return vdotq_s32(sum, w, a); }
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, int32_t scale) { return vmlaq_n_s32(sum, vdotq_s32(vs_zero(), u, a), scale); }
+
+INLINE vf vf_spread(vf s, int k) {
+  return k == 0 ? vdupq_laneq_f32(s, 0) : k == 1 ? vdupq_laneq_f32(s, 1) : k == 2 ? vdupq_laneq_f32(s, 2) : vdupq_laneq_f32(s, 3);
+}
+INLINE void vh_gather2(const uint8_t *p, int stride, int n, vf *first, vf *second) {
+  uint16_t a[4] = {0}, b[4] = {0};
+  for (int i = 0; i < 4 && i < n; i++) {
+    memcpy(a + i, p + i * stride, 2);
+    memcpy(b + i, p + i * stride + 2, 2);
+  }
+  *first = vh_load(a);
+  *second = vh_load(b);
+}
+
+INLINE vf vbf_load(const uint16_t *p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); } /* bfloat16 */
+
+INLINE scales_t scales_u8x8(uint64_t s) {
+  scales_t out;
+  for (int i = 0; i < 8; i++) out.of[i] = (int32_t)(s >> 8 * i & 255);
+  return out;
+}
+INLINE scales_t scales_s8x16(const int8_t *s) {
+  scales_t out;
+  for (int i = 0; i < 16; i++) out.of[i] = s[i];
+  return out;
+}
+INLINE int32_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
+INLINE int32_t scales_pick16(scales_t s, int j) { return s.of[j]; }
+
+INLINE vb vk_nibbles(const uint8_t *q, int j) {
+  vb v = vb_load(q + 32 * (j / 4) + 16 * (j % 2));
+  return j / 2 % 2 ? vb_high(v) : vb_low(v);
+}
+INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* half j / 8, group c of 32, its 16 bytes j % 2 */
+  int c = j / 2 % 4;
+  uint8x16_t l = vld1q_u8(low + 64 * (j / 8) + 32 * (c % 2) + 16 * (j % 2)), h = vld1q_u8(high + 32 * (j / 8) + 16 * (j % 2));
+  uint8x16_t nibble = c / 2 ? vshrq_n_u8(l, 4) : vandq_u8(l, vdupq_n_u8(15));
+  uint8x16_t tops = c == 0 ? vshlq_n_u8(h, 4) : c == 1 ? vshlq_n_u8(h, 2) : c == 2 ? h : vshrq_n_u8(h, 2);
+  return vreinterpretq_s8_u8(vorrq_u8(nibble, vandq_u8(tops, vdupq_n_u8(0x30))));
+}
+INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
+  int16x8_t m = vreinterpretq_s16_u16(vmovl_u8(vcreate_u8(minima))), s = vld1q_s16(sums);
+  return vs_float(vmlal_high_s16(vmull_s16(vget_low_s16(m), vget_low_s16(s)), m, s));
+}
+INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
+  int8x16_t each = vld1q_s8(scales);
+  int16x8_t a = vmovl_s8(vget_low_s8(each)), b = vmovl_high_s8(each), x = vld1q_s16(sums), y = vld1q_s16(sums + 8);
+  vs sum = vmlal_high_s16(vmull_s16(vget_low_s16(a), vget_low_s16(x)), a, x);
+  sum = vmlal_high_s16(vmlal_s16(sum, vget_low_s16(b), vget_low_s16(y)), b, y);
+  return vmulq_n_s32(sum, -32);
+}

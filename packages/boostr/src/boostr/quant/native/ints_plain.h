@@ -1,0 +1,104 @@
+/* 16 bytes in plain C, for any processor whose float vectors hold 4 lanes. Included by ints.h. */
+#if VW != 4
+#error "plain integers go with four float lanes"
+#endif
+typedef struct { int8_t of[16]; } vb;
+typedef struct { int32_t of[4]; } vs;
+typedef struct { int32_t of[16]; } scales_t;
+
+INLINE vb vb_load(const void *p) {
+  vb v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
+  (void)stride, (void)n;
+  return vb_load(p);
+}
+INLINE vb vb_low(vb v) {
+  for (int i = 0; i < 16; i++) v.of[i] = v.of[i] & 15;
+  return v;
+}
+INLINE vb vb_high(vb v) {
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)((uint8_t)v.of[i] >> 4);
+  return v;
+}
+
+INLINE vs vs_zero(void) { return (vs){{0, 0, 0, 0}}; }
+INLINE vf vs_float(vs v) {
+  float each[4];
+  for (int i = 0; i < 4; i++) each[i] = (float)v.of[i];
+  return vf_load(each);
+}
+INLINE vs vs_begin_s8(const int32_t *correction) {
+  (void)correction;
+  return vs_zero();
+}
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, int32_t scale) {
+  for (int i = 0; i < 4; i++) {
+    int32_t four = 0;
+    for (int k = 4 * i; k < 4 * i + 4; k++) four += (int16_t)u.of[k] * (int16_t)a.of[k];
+    sum.of[i] += scale * four;
+  }
+  return sum;
+}
+INLINE vs vs_dot_s8(vs sum, vb w, vb a) { return vs_dot_scaled(sum, w, a, 1); }
+INLINE vs vs_dot_u7(vs sum, vb u, vb a) { return vs_dot_scaled(sum, u, a, 1); }
+
+INLINE vf vf_spread(vf s, int k) {
+  float each[4];
+  vf_store(each, s);
+  return vf_set1(each[k]);
+}
+INLINE void vh_gather2(const uint8_t *p, int stride, int n, vf *first, vf *second) {
+  uint16_t a[4] = {0}, b[4] = {0};
+  for (int i = 0; i < 4 && i < n; i++) {
+    memcpy(a + i, p + i * stride, 2);
+    memcpy(b + i, p + i * stride + 2, 2);
+  }
+  *first = vh_load(a);
+  *second = vh_load(b);
+}
+
+INLINE vf vbf_load(const uint16_t *p) { /* bfloat16 */
+  uint32_t bits[4];
+  for (int i = 0; i < 4; i++) bits[i] = (uint32_t)p[i] << 16;
+  vf v;
+  memcpy(&v, bits, sizeof v);
+  return v;
+}
+
+INLINE scales_t scales_u8x8(uint64_t s) {
+  scales_t out = {{0}};
+  for (int i = 0; i < 8; i++) out.of[i] = (int32_t)(s >> 8 * i & 255);
+  return out;
+}
+INLINE scales_t scales_s8x16(const int8_t *s) {
+  scales_t out;
+  for (int i = 0; i < 16; i++) out.of[i] = s[i];
+  return out;
+}
+INLINE int32_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
+INLINE int32_t scales_pick16(scales_t s, int j) { return s.of[j]; }
+
+INLINE vb vk_nibbles(const uint8_t *q, int j) {
+  vb v = vb_load(q + 32 * (j / 4) + 16 * (j % 2));
+  return j / 2 % 2 ? vb_high(v) : vb_low(v);
+}
+INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* half j / 8, group c of 32, its 16 bytes j % 2 */
+  int c = j / 2 % 4;
+  const uint8_t *l = low + 64 * (j / 8) + 32 * (c % 2) + 16 * (j % 2), *h = high + 32 * (j / 8) + 16 * (j % 2);
+  vb v;
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)((l[i] >> 4 * (c / 2) & 15) | (h[i] >> 2 * c & 3) << 4);
+  return v;
+}
+INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
+  vs each = vs_zero();
+  for (int i = 0; i < 8; i++) each.of[i / 2] += (int32_t)(minima >> 8 * i & 255) * sums[i];
+  return vs_float(each);
+}
+INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
+  vs each = vs_zero();
+  for (int i = 0; i < 16; i++) each.of[i / 4] -= 32 * scales[i] * sums[i];
+  return each;
+}
