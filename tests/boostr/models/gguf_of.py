@@ -61,7 +61,9 @@ def _tensor(name: str, weights: dict[str, Any], config: dict[str, Any], arch: st
     if stem.startswith("blk."):
         _, number, part = stem.split(".")
         layer = f"model.layers.{number}."
-    array = next(weights[f"{layer}{hf}.{kind}"] for hf in _HF[part] if f"{layer}{hf}.{kind}" in weights)
+    array: NDArray[np.float32] = next(
+        weights[f"{layer}{hf}.{kind}"] for hf in _HF[part] if f"{layer}{hf}.{kind}" in weights
+    )
     if part in ("attn_q", "attn_k") and arch in _PERMUTED:
         heads = config["num_attention_heads" if part == "attn_q" else "num_key_value_heads"]
         return (

@@ -52,11 +52,13 @@ def attention(
 
 
 def linear(w: dict[str, Array], name: str, x: Array) -> Array:
-    return x @ w[name + ".weight"].T + w.get(name + ".bias", np.float64(0))
+    bias: Array = w.get(name + ".bias", np.zeros(1))
+    return x @ w[name + ".weight"].T + bias
 
 
 def rms_norm(x: Array, weight: Array, eps: float) -> Array:
-    return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) * weight
+    normed: Array = x / np.sqrt((x**2).mean(-1, keepdims=True) + eps)
+    return normed * weight
 
 
 def rotate(x: Array, cos: Array, sin: Array) -> Array:
@@ -90,7 +92,8 @@ def rotation(config: dict[str, Any], n: int) -> tuple[Array, Array]:
 
 
 def llama3(frequency: float, rope: dict[str, Any]) -> float:
-    original, low, high = rope["original_max_position_embeddings"], rope["low_freq_factor"], rope["high_freq_factor"]
+    original = float(rope["original_max_position_embeddings"])
+    low, high = float(rope["low_freq_factor"]), float(rope["high_freq_factor"])
     wavelength = 2 * math.pi / frequency
     if wavelength > original / low:
         return frequency / float(rope["factor"])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from boostr.errors import ConfigError, UnsupportedModelError
@@ -142,6 +143,7 @@ def test_gguf_row_order_follows_the_architecture() -> None:
 
 def test_head_counts_per_layer_must_agree() -> None:
     assert gguf(llama__attention__head_count_kv=[2, 2, 2, 2]).num_key_value_heads == 2
+    assert gguf(llama__attention__head_count=np.array([4] * 4, np.uint32)).num_attention_heads == 4
     with pytest.raises(UnsupportedModelError, match="head_count_kv"):
         gguf(llama__attention__head_count_kv=[2, 2, 1, 2])
 
@@ -169,6 +171,9 @@ def test_head_counts_per_layer_must_agree() -> None:
         ({"tie_word_embeddings": "no"}, "'tie_word_embeddings' is 'no', not true or false"),
         ({"model_type": "mistral", "sliding_window": -4}, "'sliding_window'"),
         ({"model_type": "mistral", "sliding_window": 8, "layer_types": ["full_attention"]}, "'layer_types' must be"),
+        ({"model_type": "mistral", "sliding_window": 8, "layer_types": [[]] * 4}, "'layer_types' must be"),
+        ({"model_type": "mistral", "sliding_window": 8, "layer_types": "full"}, "'layer_types' is 'full', not a list"),
+        ({"num_key_value_heads": [[2], [2, 2]]}, r"'num_key_value_heads' is \[2\]"),
         (
             {
                 "rope_scaling": {
@@ -206,6 +211,12 @@ def test_impossible_metadata_is_refused_by_key(changes: dict[str, Any], message:
 def test_a_gguf_without_embeddings_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"embed_tokens\.weight' is missing"):
         LlamaConfig.from_gguf(GGUF, {})
+
+
+def test_rotary_settings_per_layer_type_are_refused() -> None:
+    rope = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "default"}}
+    with pytest.raises(UnsupportedModelError, match="differ between layers"):
+        hf(rope_parameters=rope)
 
 
 def test_unknown_activations_name_the_known() -> None:

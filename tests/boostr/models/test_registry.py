@@ -1,5 +1,7 @@
 """The tables agree with each other, and everything they name exists."""
 
+from pathlib import Path
+
 import pytest
 
 from boostr.errors import UnsupportedModelError
@@ -27,6 +29,11 @@ def test_row_order_is_noted_for_queries_and_keys_alike() -> None:
         assert table["layers.{n}.self_attn.q_proj"].paired == table["layers.{n}.self_attn.k_proj"].paired
     assert GGUF_NAMES["llama"]["layers.{n}.self_attn.q_proj"].paired
     assert not any(source.paired for source in GGUF_NAMES["qwen3"].values())
+
+
+def test_the_documentation_lists_every_name() -> None:
+    page = (Path(__file__).parents[3] / "docs/architectures.md").read_text("utf-8")
+    assert [name for name in {*MODEL_TYPES, *GGUF_ARCHITECTURES} if f"`{name}`" not in page] == []
 
 
 def test_unknown_names_list_the_known() -> None:

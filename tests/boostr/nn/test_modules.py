@@ -25,7 +25,7 @@ def linear(out: int, into: int, bias: bool = False) -> Linear:
 
 
 def apply(layer: Linear, x: Array) -> Array:
-    y = x @ np.asarray(layer.weight).T
+    y: Array = x @ np.asarray(layer.weight).T
     return y if layer.bias is None else y + np.asarray(layer.bias)
 
 

@@ -165,11 +165,13 @@ class LlamaConfig:
 def _heads(config: Fields, key: str, default: int | None = None) -> int:
     """A head count. GGUF may give one per layer; they must agree."""
     per_layer = config.get(key)
-    if not isinstance(per_layer, list | tuple | np.ndarray):
+    per_layer = per_layer.tolist() if isinstance(per_layer, np.ndarray) else per_layer
+    if not isinstance(per_layer, list):
         return config.integer(key, 1, LIMITS["heads"], default)
-    if len(set(per_layer)) != 1:
+    counts = [config.with_value(key, count).integer(key, 1, LIMITS["heads"]) for count in per_layer]
+    if len(set(counts)) != 1:
         raise UnsupportedModelError(f"'{key}' differs between layers, which is not implemented for this architecture")
-    return config.with_value(key, int(per_layer[0])).integer(key, 1, LIMITS["heads"])
+    return counts[0]
 
 
 def _hf_head_dim(config: Fields, kind: str, hidden: int, heads: int) -> int:
@@ -189,7 +191,7 @@ def _hf_windows(config: Fields, kind: str, layers: int) -> tuple[int, ...]:
     if kinds is None:
         first = config.integer("max_window_layers", 0, LIMITS["context"], 28) if qwen else 0
         return tuple(window if n >= first else 0 for n in range(layers))
-    if len(kinds) != layers or not set(kinds) <= {"full_attention", "sliding_attention"}:
+    if len(kinds) != layers or any(name not in ("full_attention", "sliding_attention") for name in kinds):
         raise config.fail("layer_types", f"must be full_attention or sliding_attention for each of {layers} layers")
     return tuple(window if name == "sliding_attention" else 0 for name in kinds)
 

@@ -27,6 +27,10 @@ class RopeConfig:
 def rope_from_hf(config: Fields, context: int, theta: float = 10000.0) -> RopeConfig:
     """From a normalised config.json: `rope_parameters` with rope_theta and rope_type. `context` is its own length."""
     rope = config.within("rope_parameters")
+    if "full_attention" in rope or "sliding_attention" in rope:
+        raise UnsupportedModelError(
+            "rotary settings that differ between layers are not implemented for this architecture"
+        )
     kind = rope.text("rope_type", "default")
     read = RopeConfig(
         rope.number("rope_theta", 1.0, 1e12, theta), partial=rope.number("partial_rotary_factor", 0.0, 1.0, 1.0)
