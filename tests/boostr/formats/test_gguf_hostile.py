@@ -106,7 +106,7 @@ HOSTILE = {
     "big-endian magic": (gguf(magic=b"FUGG"), "big-endian"),
     "HTML": (b"<!DOCTYPE html><html><head><title>Log in</title>", r"not a GGUF file \(starts with '<!DOCTYPE html>"),
     "LFS pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
-    "error object": (b'{"error": "not found"}', "download the file again"),
+    "error object": (b'{"error": "not found"}', "probably an error message"),
     "zip": (b"PK\x03\x04" + bytes(60), "zip archive"),
     "empty": (b"", "is empty"),
     "four bytes": (b"GGUF", "truncated"),
