@@ -41,4 +41,4 @@ def test_a_bias_outside_the_vocabulary_is_refused() -> None:
 
 
 def test_one_stop_string_may_come_without_a_list() -> None:
-    assert SamplingParams(stop="x").stop == ("x",)  # type: ignore[arg-type]
+    assert SamplingParams(stop="x").stop == ("x",)

@@ -37,14 +37,16 @@ Step = Callable[[Candidates, SamplingParams, list[int]], Candidates]
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """Probabilities in float64, so that a vocabulary of 250k still sums to one."""
-    weights = np.exp((logits - logits.max()).astype(np.float64))
-    return weights / weights.sum()
+    weights: NDArray[np.float64] = np.exp((logits - logits.max()).astype(np.float64))
+    weights /= weights.sum()
+    return weights
 
 
 def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     """Natural logarithms of the probabilities."""
-    shifted = (logits - logits.max()).astype(np.float64)
-    return shifted - np.log(np.exp(shifted).sum())
+    shifted: NDArray[np.float64] = (logits - logits.max()).astype(np.float64)
+    shifted -= np.log(np.exp(shifted).sum())
+    return shifted
 
 
 def logit_bias(candidates: Candidates, params: SamplingParams, history: list[int]) -> Candidates:

@@ -42,7 +42,8 @@ def prefill(model: LanguageModel, ids: Sequence[int], state: SequenceState) -> N
         hidden = model.network.forward(Batch.pack([(chunk, state)], read="last"))
     if hidden is None:
         raise ParameterError("the prompt is empty: it must have at least one token", "prompt")
-    return np.asarray(model.network.logits(hidden))[0]
+    logits: NDArray[np.float32] = np.asarray(model.network.logits(hidden))[0]
+    return logits
 
 
 def decode(

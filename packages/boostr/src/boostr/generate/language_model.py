@@ -17,13 +17,13 @@ from boostr.generate.decode import PREFILL_CHUNK, decode
 from boostr.generate.output import FinishReason, Piece
 from boostr.generate.params import SamplingParams
 from boostr.state import Batch, SequenceState
+from numr import Tensor
 
 if TYPE_CHECKING:
     from boostr.chat import ChatTemplate
     from boostr.formats import Checkpoint
     from boostr.models import LoadReport, Network
     from boostr.tokenizers.base import Tokenizer
-    from numr import Tensor
 
 __all__ = ["Completion", "LanguageModel"]
 
@@ -103,15 +103,13 @@ class LanguageModel:
 
         Raises TokenizerError for an id outside the vocabulary, ContextLengthError for too many.
         """
-        import numr as nr
-
         tokens = self._checked_ids(ids)
         state = self.new_state()
         parts = []
         for start in range(0, len(tokens), PREFILL_CHUNK):
             batch = Batch.pack([(tokens[start : start + PREFILL_CHUNK], state)], read="all")
             parts.append(np.asarray(self.network.logits(self.network.forward(batch))))
-        return nr.asarray(np.concatenate(parts))
+        return Tensor(np.concatenate(parts))
 
     def generate(self, prompt: str | Sequence[int], **params: Any) -> str:
         """The continuation of a raw prompt as text. Keyword arguments are those of SamplingParams."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from boostr.errors import ParameterError
@@ -32,15 +32,13 @@ class SamplingParams:
     presence_penalty: float = 0.0  # subtracted once per token that occurred
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     seed: int | None = None
-    stop: tuple[str, ...] = ()
+    stop: Sequence[str] = ()  # one string, or several; kept as a tuple
     logprobs: int | None = None  # None: none; n: the sampled token's and the n best, 0..20
     ignore_eos: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.stop, str):
-            object.__setattr__(self, "stop", (self.stop,))
-        elif not isinstance(self.stop, tuple):
-            object.__setattr__(self, "stop", tuple(self.stop or ()))
+        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        object.__setattr__(self, "stop", stop)
         for one in fields(self):
             value = getattr(self, one.name)
             if isinstance(value, float) and not math.isfinite(value):
