@@ -61,14 +61,12 @@ def _tensor(name: str, weights: dict[str, Any], config: dict[str, Any], arch: st
     if stem.startswith("blk."):
         _, number, part = stem.split(".")
         layer = f"model.layers.{number}."
-    array: NDArray[np.float32] = next(
-        weights[f"{layer}{hf}.{kind}"] for hf in _HF[part] if f"{layer}{hf}.{kind}" in weights
-    )
+    stored = next(hf for hf in _HF[part] if f"{layer}{hf}.{kind}" in weights)
+    array: NDArray[np.float32] = weights[f"{layer}{stored}.{kind}"]
     if part in ("attn_q", "attn_k") and arch in _PERMUTED:
         heads = config["num_attention_heads" if part == "attn_q" else "num_key_value_heads"]
-        return (
-            array.reshape(heads, 2, array.shape[0] // heads // 2, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
-        )
+        halves = array.reshape(heads, 2, array.shape[0] // heads // 2, *array.shape[1:])
+        return halves.swapaxes(1, 2).reshape(array.shape)
     return array
 
 
