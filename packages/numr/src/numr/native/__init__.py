@@ -13,7 +13,7 @@ from typing import Any
 
 from numr.native.compiler import MATH_FLAGS, find_compiler
 from numr.native.levels import supported
-from numr.native.library import NativeLibrary, load_library
+from numr.native.loader import NativeLibrary, load_library
 from numr.native.threads import get_num_threads, limit_blas, on_change, set_num_threads
 
 __all__ = [
