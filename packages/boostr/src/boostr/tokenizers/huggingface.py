@@ -78,7 +78,7 @@ class HuggingFaceTokenizer(Tokenizer):
         return [*self._before, *parts, *self._after] if add_special else parts
 
     def token_text(self, token: int) -> str:
-        text = self._backend.id_to_token(token) if 0 <= token < self.vocab_size else None
+        text: str | None = self._backend.id_to_token(token) if 0 <= token < self.vocab_size else None
         if text is None:
             if 0 <= token < self.vocab_size:
                 return ""  # a hole between the vocabulary and the added tokens
@@ -140,7 +140,7 @@ class HuggingFaceTokenizer(Tokenizer):
     def _prefixes_start(self) -> bool:
         fence = self._backend.encode(_FENCE, add_special_tokens=False).ids
         inside = self._backend.encode(_FENCE + "x", add_special_tokens=False).ids[len(fence) :]
-        return inside != self._backend.encode("x", add_special_tokens=False).ids
+        return bool(inside != self._backend.encode("x", add_special_tokens=False).ids)
 
     @property
     def _plain(self) -> Any:
@@ -179,7 +179,7 @@ def _metaspace_strips(spec: Any) -> bool:
         return False
     if spec.get("type") == "Sequence":
         return any(_metaspace_strips(part) for part in spec.get("decoders") or ())
-    return spec.get("type") == "Metaspace" and spec.get("prepend_scheme", "always") != "never"
+    return bool(spec.get("type") == "Metaspace" and spec.get("prepend_scheme", "always") != "never")
 
 
 def _sentencepiece_bytes(text: str) -> bytes:
