@@ -29,12 +29,10 @@ class ModelDescription:
     context_length: int | None = None
     chat_template: str | None = None  # where the template comes from: "gguf jinja", "builtin chatml", ...
     chat_template_text: str | None = None
-    info: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # model_type, vocab_size, hidden_size, num_layers, max_seq_len
-    extra: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # more keys for the /v1/models entry: decision, base, rank, ...
+    # model_type, vocab_size, hidden_size, num_layers, max_seq_len
+    info: Mapping[str, Any] = field(default_factory=dict)
+    # more keys for the /v1/models entry: decision, base, rank, ...
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
