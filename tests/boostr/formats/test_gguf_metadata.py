@@ -11,7 +11,15 @@ from boostr.errors import ConfigError, UnsupportedModelError
 from boostr.formats.gguf import GGUFFile, Metadata, write_gguf
 from boostr.formats.gguf.metadata import check_vocabulary, require_architecture
 
-VALUES = {"n": 5, "x": 0.5, "s": "text", "b": True, "nan": float("nan"), "ints": np.arange(3, dtype=np.int32)}
+VALUES = {
+    "n": 5,
+    "x": 0.5,
+    "s": "text",
+    "b": True,
+    "nan": float("nan"),
+    "ints": np.arange(3, dtype=np.int32),
+    "nested": [[]],
+}
 METADATA = Metadata(VALUES, "m.gguf")
 
 
@@ -40,6 +48,7 @@ def test_right_types_come_through() -> None:
         (lambda m: m.require_bool("n"), "'n' must be a boolean"),
         (lambda m: m.strings("ints"), "'ints' must be an array of strings, but is an array of int32"),
         (lambda m: m.numbers("ints", "float32"), "'ints' must be an array of float32"),
+        (lambda m: m.strings("nested"), "'nested' must be an array of strings, but is an array of arrays"),
         (lambda m: m.numbers("n", "integer"), "'n' must be an array of integer"),
         (lambda m: m.numbers("ints", "int32", 4), "'ints' has 3 elements where 4 are needed"),
         (lambda m: m.per_layer_ints("ints", 2), "'ints' has 3 elements where 2 are needed"),

@@ -32,6 +32,8 @@ def test_values_written_by_the_reference_package(tmp_path: Path, dtype: str) -> 
     assert np.asarray(found).dtype == values.dtype
     assert np.array_equal(np.asarray(found), values)
     assert file.metadata == {"format": "pt"}
+    with pytest.raises(WeightsError, match="no tensor 'gone'"):
+        file.info("gone")
 
 
 def test_bfloat16_is_read_bit_for_bit(tmp_path: Path) -> None:
