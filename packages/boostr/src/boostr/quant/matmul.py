@@ -73,7 +73,9 @@ class Product:
         if native is None or self._parts:
             return
         self._kernels: Kernels = native
-        self._few = min(few_rows(native.level, kind.name, precision) for kind in types) if few is None else few
+        self._few = (
+            min(few_rows(native.level, activation_block(kind, precision) > 0) for kind in types) if few is None else few
+        )
         described = [(kind.id, weight.ptr, rows) for kind, weight, rows in zip(types, weights, self.rows, strict=True)]
         self._plan = plan(self.columns, precision == "precise", described)
         self._address = ctypes.addressof(self._plan)

@@ -90,6 +90,7 @@ static const type *find(int64_t id) {
 /* ---- driver ---- */
 
 #define MAX_PARTS 8
+#define WIDENED_FLOATS 16384 /* 64 KiB of a core's cache */
 typedef struct {
   part parts[MAX_PARTS];
   int count, precise;
@@ -100,18 +101,22 @@ typedef struct {
 typedef struct { int64_t id; const uint8_t *w; int64_t rows; } weight;
 typedef struct { int64_t count, columns, precise; weight weights[MAX_PARTS]; } product;
 
+/* Float32 activations for a quantized weight: a batch of rows is widened into the cache and multiplied there. */
 static void rows_widened(const part *p, int64_t lo, int64_t hi, atomic_int *failed) {
-  float *row = runtime()->scratch(SLOT_ROW, (size_t)p->columns * 4);
-  if (!row) {
+  int64_t batch = WIDENED_FLOATS / p->columns + 1, row_bytes = p->columns * 4;
+  float *rows = runtime()->scratch(SLOT_ROW, (size_t)(batch * row_bytes));
+  if (!rows) {
     atomic_store(failed, 1);
     return;
   }
-  for (int64_t r = lo; r < hi; r++) { /* a weight "matrix" of one row, so that y keeps its stride */
-    p->of->dequantize(p->w + r * p->row_bytes, row, p->columns);
-    part one = *p;
-    one.w = (const uint8_t *)row - r * p->columns * 4;
-    one.row_bytes = p->columns * 4;
-    rows_f32(&one, r, r + 1);
+  for (int64_t r = lo; r < hi; r += batch) {
+    int64_t end = hi - r < batch ? hi : r + batch;
+    for (int64_t i = r; i < end; i++) p->of->dequantize(p->w + i * p->row_bytes, rows + (i - r) * p->columns, p->columns);
+    part floats = *p;
+    floats.w = (const uint8_t *)rows;
+    floats.row_bytes = row_bytes;
+    floats.y = p->y + r;
+    rows_f32(&floats, 0, end - r);
   }
 }
 
