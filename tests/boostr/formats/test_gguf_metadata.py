@@ -49,6 +49,7 @@ def test_right_types_come_through() -> None:
         (lambda m: m.strings("ints"), "'ints' must be an array of strings, but is an array of int32"),
         (lambda m: m.numbers("ints", "float32"), "'ints' must be an array of float32"),
         (lambda m: m.strings("nested"), "'nested' must be an array of strings, but is an array of arrays"),
+        (lambda m: m.numbers("ints", "floating"), "'ints' must be an array of floating"),
         (lambda m: m.numbers("n", "integer"), "'n' must be an array of integer"),
         (lambda m: m.numbers("ints", "int32", 4), "'ints' has 3 elements where 4 are needed"),
         (lambda m: m.per_layer_ints("ints", 2), "'ints' has 3 elements where 2 are needed"),
@@ -101,6 +102,7 @@ def test_a_sane_architecture_passes() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"scores": ["0", "0"]}, "scores' must be an array of float32, but is an array of strings"),
         ({"scores": np.zeros(2, np.uint8)}, "scores' must be an array of float32, but is an array of uint8"),
         ({"token_type": np.zeros(2, np.uint8)}, "token_type' must be an array of int32, but is an array of uint8"),
         ({"scores": np.zeros(3, np.float32)}, "scores' has 3 elements where 2"),
