@@ -6,7 +6,8 @@ BlazrError
 ├── ModelNotFoundError       no model or variant of that name is known here (404)
 ├── ModelLoadError           the model exists and could not be loaded (500)
 ├── ModelMemoryError         the model would not fit the memory budget (503)
-├── OverloadedError          a queue is full, or the client exceeds its rate: retry later
+├── OverloadedError          a queue is full: retry later (503)
+│   └── RateLimitError       the client exceeds its rate: retry later (429)
 ├── ShuttingDownError        the server is draining and takes no new work (503)
 ├── RequestTimeoutError      the request ran past its time limit (408)
 └── PullError                a download failed or did not verify
@@ -19,6 +20,7 @@ __all__ = [
     "ModelNotFoundError",
     "OverloadedError",
     "PullError",
+    "RateLimitError",
     "RequestError",
     "RequestTimeoutError",
     "SettingsError",
@@ -61,6 +63,10 @@ class OverloadedError(BlazrError):
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class RateLimitError(OverloadedError):
+    """This client sends more requests than it may."""
 
 
 class ShuttingDownError(BlazrError):
