@@ -190,9 +190,11 @@ def _plain_size(path: Path) -> int:
 
 
 def _whole(value: object) -> int | None:
-    # A list gives one number a layer (hybrid models): the largest is what memory is planned with.
+    # A list or array gives one number a layer (hybrid models): the largest is what memory is planned with.
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, list | tuple):
-        return max((item for item in value if isinstance(item, int)), default=None)
+        value = max((item for item in value if isinstance(item, int)), default=None)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
