@@ -50,7 +50,9 @@ def load(
         network, report = load_network(
             checkpoint, dtype=dtype, precision="precise" if precise else "fast", progress=progress
         )
-        directory = checkpoint.path if checkpoint.path.is_dir() else None
+        # A lone .gguf file carries everything itself; what lies beside it may belong to another model.
+        whole = checkpoint.format == "safetensors" or checkpoint.path.is_dir()
+        directory = checkpoint.directory if whole else None
         tokenizer = _tokenizer(checkpoint, directory)
         generation_config = _generation_config(directory)
         template = resolve_template(
