@@ -150,6 +150,16 @@ def test_CC_comes_first_and_may_have_arguments(monkeypatch: pytest.MonkeyPatch) 
     assert found.command == ("cc", "-DCHOSEN")
 
 
+def test_zig_is_told_processors_in_its_own_words(sources: Path, tmp_path: Path) -> None:
+    zig = tmp_path / "zig"
+    zig.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/line"\n')
+    zig.chmod(0o755)
+    built = compiler.Compiler((str(zig), "cc"), "clang")
+    for flags, expected in ((["-march=x86-64-v3"], "-march=x86_64_v3"), (["-DX"], "-mcpu=baseline -DX")):
+        built.build([sources / "answer.c"], flags, tmp_path / "out")
+        assert f" {expected} " in (tmp_path / "line").read_text()
+
+
 def test_sources_that_do_not_compile_are_a_warning_with_the_complaint(cache: Path, sources: Path) -> None:
     (sources / "answer.c").write_text("int broken( {")
     with pytest.warns(RuntimeWarning, match=r"answer\.c:1:.*error"):

@@ -29,9 +29,15 @@ class Compiler:
     command: tuple[str, ...]
     version: str
 
+    @property
+    def is_zig(self) -> bool:
+        """Whether this is `zig cc`, which has its own names for processors."""
+        return "ziglang" in self.command or Path(self.command[0]).name == "zig"
+
     def build(self, units: Sequence[Path], flags: Sequence[str], target: Path) -> None:
         """Compile and link `units` into the shared library `target`. Raises NativeError with the first complaint."""
-        line = [*self.command, *_BASE, *flags, *map(str, units), "-o", str(target), "-lm"]
+        spelled = _for_zig(flags) if self.is_zig else flags
+        line = [*self.command, *_BASE, *spelled, *map(str, units), "-o", str(target), "-lm"]
         try:
             done = subprocess.run(line, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -53,6 +59,12 @@ def find_compiler() -> Compiler | None:
         if done.returncode == 0 and lines:
             return Compiler(tuple(command), lines[0])
     return None
+
+
+def _for_zig(flags: Sequence[str]) -> list[str]:
+    # zig writes x86_64_v3 for x86-64-v3, and without a name it would compile for this very machine
+    spelled = [flag.replace("-march=x86-64-", "-march=x86_64_") for flag in flags]
+    return spelled if any(flag.startswith("-march=") for flag in spelled) else ["-mcpu=baseline", *spelled]
 
 
 def _commands() -> list[list[str]]:
