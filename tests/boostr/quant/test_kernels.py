@@ -1,5 +1,6 @@
 """The native library itself: dequantization bit for bit, every CPU level, warnings as errors."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -91,3 +92,19 @@ def test_sources_compile_without_warnings(level: str, tmp_path: Path) -> None:
     command = [*compiler.command, "-std=gnu11", "-O1", *flags, *(str(path) for path in sorted(sources.glob("*.c")))]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_runtime_of_another_version_is_refused() -> None:
+    found = kernels()
+    if found is None:
+        pytest.skip("no native kernels on this machine")
+    bind = numr.native.load_library(
+        "boostr",
+        Path(module.__file__).parent / "native",
+        module.UNITS,
+        includes=[numr.native.include_dir()],
+        flags=module.FLAGS,
+    )
+    assert bind is not None
+    foreign = np.array([2, 40, 0, 0, 0, 0, 0, 0, 0, 0], np.uint32)
+    assert bind.function("boostr_bind", [ctypes.c_void_p], ctypes.c_int)(foreign.ctypes.data) == 1

@@ -15,11 +15,11 @@ from boostr.errors import DeviceMemoryError
 __all__ = ["MAX_WEIGHTS", "Kernels", "Plan", "check", "kernels", "plan"]
 
 _SOURCES = Path(__file__).parent / "native"
-_UNITS = ("runtime.c", "activations.c", "dequantize.c", "products.c")
+UNITS = ("runtime.c", "activations.c", "dequantize.c", "products.c")
 
 # No contraction into fused multiply-adds and no reordered sums: dequantization must round as ggml does, activations
 # must round alike on every CPU level, and the kernels spell out the fused operations they want.
-_FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 
 MAX_WEIGHTS = 8
 _OUT_OF_MEMORY = 2
@@ -92,7 +92,7 @@ def check(status: int) -> None:
 @functools.cache
 def kernels() -> Kernels | None:
     """The library, found or built on the first call, or None."""
-    library = numr.native.load_library("boostr", _SOURCES, _UNITS, includes=[numr.native.include_dir()], flags=_FLAGS)
+    library = numr.native.load_library("boostr", _SOURCES, UNITS, includes=[numr.native.include_dir()], flags=FLAGS)
     if library is None:
         return None
     bind = library.function("boostr_bind", [ctypes.c_void_p], ctypes.c_int)

@@ -2,22 +2,22 @@
    (-ffp-contract=off): ggml and the NumPy reference round d * q before they add. */
 #include "dequantize.h"
 
-void dequantize_f32(const void *row, float *out, int64_t n) { memcpy(out, row, (size_t)n * 4); }
+void dequantize_f32(const void *restrict row, float *restrict out, int64_t n) { memcpy(out, row, (size_t)n * 4); }
 
-void dequantize_f16(const void *row, float *out, int64_t n) {
-  const uint16_t *w = row;
+void dequantize_f16(const void *restrict row, float *restrict out, int64_t n) {
+  const uint16_t *restrict w = row;
   int64_t i = 0;
   for (; i + VW <= n; i += VW) vf_store(out + i, vh_load(w + i));
   if (i < n) vf_store_n(out + i, vh_load_n(w + i, (int)(n - i)), (int)(n - i));
 }
 
-void dequantize_bf16(const void *row, float *out, int64_t n) {
-  const uint16_t *w = row;
+void dequantize_bf16(const void *restrict row, float *restrict out, int64_t n) {
+  const uint16_t *restrict w = row;
   for (int64_t i = 0; i < n; i++) out[i] = bhalf(w[i]);
 }
 
-void dequantize_q4_0(const void *row, float *out, int64_t n) {
-  const q4_0 *w = row;
+void dequantize_q4_0(const void *restrict row, float *restrict out, int64_t n) {
+  const q4_0 *restrict w = row;
   for (int64_t b = 0; b < n / 32; b++, out += 32) {
     float d = half(w[b].d);
     for (int i = 0; i < 16; i++) out[i] = d * (float)((w[b].q[i] & 15) - 8);
@@ -25,8 +25,8 @@ void dequantize_q4_0(const void *row, float *out, int64_t n) {
   }
 }
 
-void dequantize_q4_1(const void *row, float *out, int64_t n) {
-  const q4_1 *w = row;
+void dequantize_q4_1(const void *restrict row, float *restrict out, int64_t n) {
+  const q4_1 *restrict w = row;
   for (int64_t b = 0; b < n / 32; b++, out += 32) {
     float d = half(w[b].d), m = half(w[b].m);
     for (int i = 0; i < 16; i++) out[i] = d * (float)(w[b].q[i] & 15) + m;
@@ -34,16 +34,16 @@ void dequantize_q4_1(const void *row, float *out, int64_t n) {
   }
 }
 
-void dequantize_q8_0(const void *row, float *out, int64_t n) {
-  const q8_0 *w = row;
+void dequantize_q8_0(const void *restrict row, float *restrict out, int64_t n) {
+  const q8_0 *restrict w = row;
   for (int64_t b = 0; b < n / 32; b++, out += 32) {
     float d = half(w[b].d);
     for (int i = 0; i < 32; i++) out[i] = d * (float)w[b].q[i];
   }
 }
 
-void dequantize_q4_K(const void *row, float *out, int64_t n) {
-  const q4_K *w = row;
+void dequantize_q4_K(const void *restrict row, float *restrict out, int64_t n) {
+  const q4_K *restrict w = row;
   for (int64_t b = 0; b < n / 256; b++) {
     uint64_t scales, minima;
     float d = half(w[b].d), dmin = half(w[b].dmin);
@@ -59,8 +59,8 @@ void dequantize_q4_K(const void *row, float *out, int64_t n) {
   }
 }
 
-void dequantize_q6_K(const void *row, float *out, int64_t n) {
-  const q6_K *w = row;
+void dequantize_q6_K(const void *restrict row, float *restrict out, int64_t n) {
+  const q6_K *restrict w = row;
   for (int64_t b = 0; b < n / 256; b++) {
     float d = half(w[b].d);
     for (int g = 0; g < 16; g++, out += 16) { /* group g of 16: half g / 8, 32-group c, first or last 16 bytes */

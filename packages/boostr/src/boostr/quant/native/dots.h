@@ -147,40 +147,32 @@ INLINE vf dense_load_n(const enum dense kind, const uint8_t *row, int64_t i, int
   return dense_load(kind, some, 0);
 }
 
-/* Few tokens leave registers for more than one accumulator each, which hides the latency of the additions. */
-INLINE void dot_dense(const int count, const enum dense kind, const uint8_t *row, int64_t columns, const uint8_t *a,
-                      int64_t stride, vf *sum) {
-  const int ways = count == 1 ? 4 : count == 2 ? 2 : 1, size = kind == DENSE_F32 ? 4 : 2;
-  vf part[TOKENS];
+/* `high` rows, row_bytes apart, against `count` tokens: sum[t * high + r]. Eight rows of activations outgrow the first
+   cache where eight rows of int8 do not, so each loaded activation serves several weight rows. */
+INLINE void dense_tile(const enum dense kind, const int high, const int count, const uint8_t *w, int64_t row_bytes,
+                       int64_t columns, const uint8_t *a, int64_t stride, vf *sum) {
+  const int size = kind == DENSE_F32 ? 4 : 2;
   int64_t i = 0;
-  for (int t = 0; t < count * ways; t++) part[t] = vf_zero();
-  for (; i + ways * VW <= columns; i += ways * VW) {
-    prefetch_ahead(row + i * size, ways * VW * size);
-    for (int k = 0; k < ways; k++) {
-      vf w = dense_load(kind, row, i + k * VW);
-      for (int t = 0; t < count; t++)
-        part[t * ways + k] = vf_fma(w, vf_load((const float *)(a + t * stride) + i + k * VW), part[t * ways + k]);
+  for (int k = 0; k < high * count; k++) sum[k] = vf_zero();
+  for (; i + VW <= columns; i += VW) {
+    vf x[4];
+    for (int t = 0; t < count; t++) x[t] = vf_load((const float *)(a + t * stride) + i);
+    for (int r = 0; r < high; r++) {
+      prefetch_ahead(w + r * row_bytes + i * size, VW * size);
+      vf row = dense_load(kind, w + r * row_bytes, i);
+      for (int t = 0; t < count; t++) sum[t * high + r] = vf_fma(row, x[t], sum[t * high + r]);
     }
   }
-  for (; i < columns; i += VW) {
-    int n = columns - i < VW ? (int)(columns - i) : VW;
-    vf w = dense_load_n(kind, row, i, n);
+  if (i == columns) return;
+  int n = (int)(columns - i);
+  for (int r = 0; r < high; r++) {
+    vf row = dense_load_n(kind, w + r * row_bytes, i, n);
     for (int t = 0; t < count; t++)
-      part[t * ways] = vf_fma(w, vf_load_n((const float *)(a + t * stride) + i, n), part[t * ways]);
-  }
-  for (int t = 0; t < count; t++) {
-    sum[t] = part[t * ways];
-    for (int k = 1; k < ways; k++) sum[t] = vf_add(sum[t], part[t * ways + k]);
+      sum[t * high + r] = vf_fma(row, vf_load_n((const float *)(a + t * stride) + i, n), sum[t * high + r]);
   }
 }
 
-#define DOT_DENSE(name, kind)                                                                                 \
-  INLINE void dot_##name(const int count, const uint8_t *row, int64_t columns, const uint8_t *a, int64_t stride, \
-                         vf *sum) {                                                                           \
-    dot_dense(count, kind, row, columns, a, stride, sum);                                                     \
-  }
-DOT_DENSE(f32, DENSE_F32)
-DOT_DENSE(f16, DENSE_F16)
-DOT_DENSE(bf16, DENSE_BF16)
+/* Rows of a tile of four tokens: four where there are 32 vector registers, two where there are 16. */
+#define TILE_ROWS (VW == 16 || (VW == 4 && TOKENS == 8) ? 4 : 2)
 
 #endif

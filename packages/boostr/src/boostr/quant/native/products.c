@@ -52,14 +52,42 @@ INLINE void store_sums(const vf *sum, const int count, float *y, int64_t step) {
     store_sums(sum, count, p->y + t * p->rows + r, p->rows);                                                     \
   }
 
-DEFINE_ROWS(f32)
-DEFINE_ROWS(f16)
-DEFINE_ROWS(bf16)
 DEFINE_ROWS(q4_0)
 DEFINE_ROWS(q4_1)
 DEFINE_ROWS(q8_0)
 DEFINE_ROWS(q4_K)
 DEFINE_ROWS(q6_K)
+
+/* Dense rows lo..hi against `count` tokens from t on, `high` rows at a time. */
+INLINE void dense_rows(const part *p, const enum dense kind, const int high, const int count, int64_t t, int64_t lo,
+                       int64_t hi) {
+  const uint8_t *a = p->a + t * p->stride;
+  vf sum[16];
+  int64_t r = lo;
+  for (; r + high <= hi; r += high) {
+    float *y = p->y + t * p->rows + r;
+    dense_tile(kind, high, count, p->w + r * p->row_bytes, p->row_bytes, p->columns, a, p->stride, sum);
+    for (int k = 0; k < count; k++) store_sums(sum + k * high, high, y + k * p->rows, 1);
+  }
+  for (; r < hi; r++) {
+    dense_tile(kind, 1, count, p->w + r * p->row_bytes, p->row_bytes, p->columns, a, p->stride, sum);
+    store_sums(sum, count, p->y + t * p->rows + r, p->rows);
+  }
+}
+
+INLINE void dense_tokens(const part *p, const enum dense kind, int64_t lo, int64_t hi) {
+  int64_t t = 0;
+  for (; t + 4 <= p->tokens; t += 4) dense_rows(p, kind, TILE_ROWS, 4, t, lo, hi);
+  if (t + 2 <= p->tokens) {
+    dense_rows(p, kind, 4, 2, t, lo, hi);
+    t += 2;
+  }
+  if (t < p->tokens) dense_rows(p, kind, 4, 1, t, lo, hi);
+}
+
+static void rows_f32(const part *p, int64_t lo, int64_t hi) { dense_tokens(p, DENSE_F32, lo, hi); }
+static void rows_f16(const part *p, int64_t lo, int64_t hi) { dense_tokens(p, DENSE_F16, lo, hi); }
+static void rows_bf16(const part *p, int64_t lo, int64_t hi) { dense_tokens(p, DENSE_BF16, lo, hi); }
 
 /* ---- the table: a type needs a dot product, its rounding of activations and its dequantization ---- */
 
