@@ -29,7 +29,7 @@ def settings(**server: Any) -> Settings:
 
 def test_flags_become_settings(blazr: Blazr, served: dict[str, Any], tmp_path: Path) -> None:
     keys = tmp_path / "keys"
-    keys.write_text("# ours\nfirst\n\nsecond # of a colleague\n")
+    keys.write_text("# ours\nfirst\n\nsecond\n")
     done = blazr(
         *("serve", "counting", "--host", "127.0.0.1", "--port", "0", "--api-key", "zero", "--api-key-file", str(keys)),
         *("--max-models", "3", "--memory-budget", "2G", "--keep-alive", "5m", "--cors-origin", "https://a.example"),
@@ -55,7 +55,7 @@ def test_without_a_model_everything_loads_on_demand(blazr: Blazr, served: dict[s
 
 def test_the_banner_says_what_is_open() -> None:
     model = ResolvedModel("tiny", Path("tiny.gguf"))
-    lines = "\n".join(banner(settings(host="127.0.0.1", api_keys=("a", "b")), model))
+    lines = "\n".join(banner(settings(host="127.0.0.1", api_keys=("a", "b"), cors_origins=("*",)), model))
     assert "http://127.0.0.1:8080" in lines
     assert "tiny" in lines
     assert "API keys 2" in lines

@@ -1,6 +1,7 @@
 """The model store: one load for many waiters, eviction, expiry, memory, shutdown. No weights: loads are functions."""
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -14,6 +15,7 @@ from blazr.lifecycle import store as store_module
 from blazr.lifecycle.protocol import ModelDescription
 from blazr.lifecycle.resolve import ModelDirectory, ResolvedModel
 from blazr.lifecycle.store import ModelStore
+from blazr.metrics import Metrics
 
 
 class FakeModel:
@@ -318,8 +320,6 @@ def test_a_description_is_read_again_only_when_the_file_changed(make_store: Any,
         first = await store.describe("a")
         assert await store.describe("a") is first
         (tmp_path / "a.gguf").write_bytes(b"GGUF")
-        import os
-
         os.utime(tmp_path / "a.gguf", (1, 1))
         assert (await store.describe("a")).size == 4
 
@@ -352,5 +352,19 @@ def test_close_during_a_load_tells_the_waiter_and_closes_what_arrives(make_store
         with pytest.raises(ShuttingDownError):
             await waiter
         assert not store.running()
+
+    run(work())
+
+
+def test_loads_and_evictions_are_counted(make_store: Any) -> None:
+    async def work() -> None:
+        metrics = Metrics()
+        store = make_store(metrics=metrics)
+        for name in ("a", "b", "a"):
+            (await store.acquire(name)).release()
+        values = {sample.name: sample.value for family in metrics.registry.collect() for sample in family.samples}
+        assert values["blazr_scheduler_loads_total"] == 3
+        assert values["blazr_scheduler_evictions_total"] == 2
+        assert values["blazr_models_loaded"] == 1
 
     run(work())

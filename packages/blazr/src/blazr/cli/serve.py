@@ -13,16 +13,15 @@ from blazr import __version__
 from blazr.cli.console import dim, note, set_up_logging
 from blazr.cli.options import RUNTIME, cpu_option, model_argument, settings_options
 from blazr.config import ServerSettings, Settings
-from blazr.errors import SettingsError
 
 if TYPE_CHECKING:
     from blazr.engine import Lane
     from blazr.lifecycle.resolve import ResolvedModel
     from blazr.lifecycle.store import ModelStore
+    from blazr.metrics import Metrics
 
 __all__ = ["serve"]
 
-MAX_KEY_FILE_BYTES = 1 << 20
 _FLAGS = {
     "--host": ("server", "host"),
     "--port": ("server", "port"),
@@ -57,15 +56,18 @@ def serve(model: str | None, model_flag: str | None, settings: Settings) -> None
     from blazr.lifecycle.loading import use_threads
 
     use_threads(settings.inference)
-    store = make_store(settings, start)
+    from blazr.metrics import Metrics
+
+    metrics = Metrics()
+    store = make_store(settings, start, metrics)
     for line in banner(settings, start):
         note(line)
     from blazr.server.run import serve as serve_http
 
-    serve_http(store, settings)
+    serve_http(store, settings, metrics)
 
 
-def make_store(settings: Settings, start: ResolvedModel | None) -> ModelStore[Lane]:
+def make_store(settings: Settings, start: ResolvedModel | None, metrics: Metrics) -> ModelStore[Lane]:
     """The store of a server: models of the model directory, and the start model wherever it lies."""
     from blazr.engine import Lane, LaneLimits
     from blazr.lifecycle.facts import describe_model
@@ -84,13 +86,14 @@ def make_store(settings: Settings, start: ResolvedModel | None) -> ModelStore[La
     return ModelStore(
         ModelDirectory(inference.model_dir, aliases),
         load=lambda found: load_model(found, inference),
-        make_lane=lambda model: Lane(model, limits),
+        make_lane=lambda model: Lane(model, limits, metrics),
         describe=lambda found: describe_model(found, inference.chat_template),
         start=start.name if start is not None else None,
         max_models=server.max_models,
         memory_budget=server.memory_budget if server.memory_budget is not None else machine_memory(),
         keep_alive=server.keep_alive,
         context_length=inference.max_context_len,
+        metrics=metrics,
     )
 
 
@@ -137,15 +140,9 @@ def _with_keys(settings: Settings) -> Settings:
     file = settings.server.api_key_file
     if file is None:
         return settings
-    try:
-        text = Path(file).read_bytes()[:MAX_KEY_FILE_BYTES].decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--api-key-file {file} cannot be read: {error}") from error
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    keys = tuple(line for line in lines if line)
-    if not keys:
-        raise SettingsError(f"--api-key-file {file} holds no key: the server would be open to everybody")
-    return _replace_server(settings, api_keys=(*settings.server.api_keys, *keys))
+    from blazr.server.middleware.api_keys import read_key_file
+
+    return _replace_server(settings, api_keys=(*settings.server.api_keys, *read_key_file(file)), api_key_file=None)
 
 
 def _replace_server(settings: Settings, **changes: Any) -> Settings:
@@ -153,9 +150,9 @@ def _replace_server(settings: Settings, **changes: Any) -> Settings:
 
 
 def _cors(server: ServerSettings) -> str:
-    if not server.cors_enabled:
+    if not server.cors_enabled or not server.cors_origins:
         return "off"
-    return ", ".join(server.cors_origins) or "any origin"
+    return "any origin" if "*" in server.cors_origins else ", ".join(server.cors_origins)
 
 
 def _public(host: str) -> bool:

@@ -30,6 +30,7 @@ from blazr.progress import format_bytes
 from boostr.errors import DeviceMemoryError
 
 if TYPE_CHECKING:
+    from blazr.metrics import Metrics
     from boostr.generate.language_model import LanguageModel
 
 __all__ = ["ModelStore"]
@@ -87,6 +88,7 @@ class ModelStore(Generic[LaneT]):
         memory_budget: int | None = None,
         keep_alive: float = math.inf,
         context_length: int | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._directory = directory
         self._load_model = load
@@ -97,6 +99,7 @@ class ModelStore(Generic[LaneT]):
         self._memory_budget = memory_budget
         self._keep_alive = keep_alive
         self._context_length = context_length
+        self._metrics = metrics
         self._loaded: dict[str, _Loaded[LaneT]] = {}
         self._loads: dict[str, asyncio.Task[_Loaded[LaneT]]] = {}
         self._wanted: dict[str, int] = {}  # waiters by name: a model is not evicted between its load and their turn
@@ -210,6 +213,7 @@ class ModelStore(Generic[LaneT]):
                 self._drop(loaded, 0.0)
                 raise ShuttingDownError("the server is shutting down")
             self._loaded[found.name] = loaded
+            self._count(loads=1)
         logger.info("loaded %s in %.1f s", found.name, time.monotonic() - began)
         self._start_timer(loaded)
         return loaded
@@ -291,6 +295,7 @@ class ModelStore(Generic[LaneT]):
     def _drop(self, loaded: _Loaded[LaneT], drain_seconds: float) -> None:
         self._stop_timer(loaded)
         self._loaded.pop(loaded.description.id, None)
+        self._count(evictions=0 if self._closed else 1)
 
         def end() -> None:
             try:
@@ -302,3 +307,9 @@ class ModelStore(Generic[LaneT]):
         task = asyncio.ensure_future(in_thread(end))
         self._closings.add(task)
         task.add_done_callback(self._closings.discard)
+
+    def _count(self, loads: int = 0, evictions: int = 0) -> None:
+        if self._metrics is not None:
+            self._metrics.loads.inc(loads)
+            self._metrics.evictions.inc(evictions)
+            self._metrics.models_loaded.set(len(self._loaded))
