@@ -129,3 +129,12 @@ def test_a_configuration_file_sets_defaults_and_flags_win(blazr: Blazr, tmp_path
 
 def test_no_colour_where_nobody_looks(blazr: Blazr) -> None:
     assert "\x1b" not in blazr("run", "counting", "-p", "w").stderr
+
+
+def test_prompts_typed_one_by_one(blazr: Blazr, network: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blazr.cli.generate.read_prompt", lambda prompt: None)  # as at a terminal
+    lines = ["w", "", "x" * 300, "/history", "/clear", "y", "/history", "/exit", "w"]
+    done = blazr("run", "counting", *GREEDY, input="\n".join(lines))
+    assert done.stdout == "xyz\nz\n"
+    assert "the prompt has 300 tokens" in done.stderr
+    assert re.search(r" 1 w\n +2 x{300}\n(.*\n)* +1 y\n", done.stderr)

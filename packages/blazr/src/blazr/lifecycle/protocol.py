@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from boostr.generate import LanguageModel
+    from boostr.generate.language_model import LanguageModel
 
 __all__ = ["Lease", "ModelDescription", "Models", "RunningModel", "ServedLane"]
 
