@@ -53,7 +53,6 @@ def test_ids_are_those_of_llama_cpp(path: Path) -> None:
     theirs = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
     for text in texts():
         for special in (False, True):
-            # llama-cpp-python's own tokenize always parses an empty text to BOS where one is added.
             expected = theirs.tokenize(text.encode(), add_bos=special, special=special)
             assert ours.encode(text, add_special=special, parse_special=special) == expected, (text, special)
     is_end = llama_cpp.llama_vocab_is_eog

@@ -40,7 +40,8 @@ def _modern(digits: str, word: str = r"\p{L}+", other: str = r"[^\s\p{L}\p{N}]+[
 
 
 def _cased_words(digits: str, suffix: str) -> str:
-    # A word ends where a capital follows a small letter (GPT-4o, tekken).
+    # A word ends where a capital follows a small letter (GPT-4o, tekken). These are the models' own expressions;
+    # llama.cpp knows case in ASCII only and splits at combining marks, so its ids differ for other scripts.
     upper, lower = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
     lead = r"[^\r\n\p{L}\p{N}]?"
     words = rf"{lead}{upper}*{lower}+{suffix}|{lead}{upper}+{lower}*{suffix}"
@@ -96,8 +97,9 @@ _BY_RULE: tuple[tuple[Pretokenizer, str], ...] = (
 _ALONE: dict[str, Pretokenizer] = {
     "default": Pretokenizer((r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")),
     "falcon": Pretokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")),
+    # The model's own file counts U+3000 as punctuation, llama.cpp as white space; its ids are followed here.
     "deepseek-llm": Pretokenizer(
-        (r"[\r\n]", rf"\s?[{_CASED}]+", "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", r"\s+$",
+        (r"[\r\n]", rf"\s?[{_CASED}]+", "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3001-\u3002]+", r"\s+$",
          _CJK, r"\p{N}+")
     ),
     "deepseek-coder": Pretokenizer((r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _CJK, r"\p{N}")),
