@@ -2,16 +2,19 @@
 
 __all__ = ["few_rows"]
 
-# GFLOP/s of kernels / tiles with BLAS, best of interleaved runs on two busy cores with AVX-512 VNNI, weights 4096x2048:
-#   Q4_1 fast     M=16: 344/13   M=64: 128/49   M=256: 156/54    M=512: 104/57
-#   Q8_0 fast     M=16: 154/37   M=64: 119/83   M=256: 106/58    M=512: 135/57
-#   Q6_K fast     M=16: 231/2    M=64: 87/22    M=256: 95/37     M=512: 119/50
-#   Q8_0 precise  M=16: 46/22    M=32: 39/39    M=64: 14/84      (float32 activations, weights widened in the cache)
-#   F16           M=16: 63/27    M=32: 109/49   M=128: 61/110
-# So with VNNI the integer products win at any length, and products of floats give way to BLAS at about 32 rows.
-# Without VNNI (an earlier machine, AVX-512 and AVX2): 91 against 78 ms at M=128, 66 against 80 GFLOP/s at M=512.
+# GFLOP/s of kernels / tiles with BLAS, best of interleaved runs of benchmarks/matmul.py --paths on two cores with
+# AVX-512 VNNI (Sapphire Rapids, a shared machine), weights 4096x2048:
+#   Q4_1 fast     M=8: 140/2   M=64: 135/11   M=256: 92/45    M=1024: 125/105
+#   Q8_0 fast     M=8: 134/8   M=64: 90/11    M=256: 107/45   M=1024: 127/107
+#   Q4_K fast     M=8: 198/23  M=64: 67/20    M=256: 66/47    M=1024: 91/100
+#   Q6_K fast     M=8: 113/2   M=64: 89/11    M=256: 79/54    M=1024: 129/121
+#   Q4_1 precise  M=8: 46/21   M=32: 125/58   M=64: 110/91    M=128: 105/124
+#   F16           M=8: 105/21  M=32: 98/20    M=64: 83/79     M=128: 129/113
+#   F32           M=8: 70/36   M=32: 87/78    M=64: 94/107    M=128: 82/103
+# So with VNNI the integer products win up to about a thousand rows, products of floats up to about 64.
+# Without VNNI (Skylake-AVX512, Q4_K): 91 against 78 ms at M=128, 66 against 80 GFLOP/s at M=512.
 _INTEGER = {"avx512vnni": 1024, "avx512": 128, "avx2": 128, "neon": 128, "baseline": 8}
-_FLOAT = {"avx512vnni": 32, "avx512": 32, "avx2": 16, "neon": 16, "baseline": 4}
+_FLOAT = {"avx512vnni": 64, "avx512": 64, "avx2": 16, "neon": 16, "baseline": 4}
 
 
 def few_rows(level: str, rounds: bool) -> int:
