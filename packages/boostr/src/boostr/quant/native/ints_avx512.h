@@ -50,11 +50,22 @@ INLINE vf vf_spread(vf s, int k) {
   const __m512i each = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
   return _mm512_permutexvar_ps(_mm512_add_epi32(each, _mm512_set1_epi32(4 * k)), s);
 }
+INLINE int pair_at(const uint8_t *p) {
+  int both;
+  memcpy(&both, p, 4);
+  return both;
+}
 INLINE void vh_gather2(const uint8_t *p, int stride, int n, vf *first, vf *second) {
-  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  __mmask16 wanted = n >= 16 ? 0xffff : vf_lanes(n);
-  __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(stride));
-  __m512i pairs = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), wanted, at, p, 1);
+  __m512i pairs;
+  if (n <= 2) { /* 576 columns end like this, and a gather costs as much for two lanes as for sixteen */
+    __m128i one = _mm_cvtsi32_si128(pair_at(p));
+    pairs = _mm512_zextsi128_si512(n == 2 ? _mm_insert_epi32(one, pair_at(p + stride), 1) : one);
+  } else {
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(stride));
+    __mmask16 wanted = n >= 16 ? 0xffff : vf_lanes(n);
+    pairs = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), wanted, at, p, 1);
+  }
   *first = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pairs));
   *second = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(pairs, 16)));
 }
