@@ -2,6 +2,7 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from boostr.errors import BoostrError
 from boostr.formats.gguf import GGUFFile, write_gguf
-from boostr.formats.gguf.metadata import check_vocabulary
+from boostr.formats.gguf.values import StringArray
 from boostr.formats.gguf.writer import Weight
 from boostr.quant import QUANT_TYPES, QuantTensor
 from tests.boostr.formats.raw_gguf import save
@@ -34,6 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         "tokenizer.ggml.tokens": ["a", "<0x-1>", "</s>"],
         "tokenizer.ggml.scores": np.zeros(3, np.float32),
         "nested": [[1, 2], [3]],
+        "names": [["a", "bc"], ["d"]],
     }
     weights: dict[str, Weight] = {
         "w": QuantTensor(np.zeros((2, quant.block_bytes), np.uint8), quant, (2, 32)),
@@ -50,8 +52,16 @@ def read_everything(path: Path) -> None:
         for name in file.names():
             file.tensor(name)
         for value in file.metadata.values():
-            repr(list(value) if hasattr(value, "__len__") else value)
-        check_vocabulary(file.metadata)
+            read_elements(value)
+
+
+def read_elements(value: Any) -> None:
+    """Every element of an array, however deep, as a number or a string."""
+    if isinstance(value, np.ndarray):
+        value.tolist()
+    elif isinstance(value, list | StringArray):
+        for element in value:
+            read_elements(element)
 
 
 def test_truncation_at_every_offset_is_a_clear_error(tmp_path: Path, whole: bytes) -> None:

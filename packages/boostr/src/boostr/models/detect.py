@@ -11,6 +11,9 @@ from boostr.models.registry import MODEL_TYPES
 
 __all__ = ["detect_architecture"]
 
+# GGUF's general.type of LoRA weights and of vision or audio projectors.
+_COMPANIONS = ("adapter", "mmproj")
+
 # Where model_type is missing: a piece of architectures[0] in lower case -> model_type, specific ones first.
 _CLASS_NAMES = (
     ("internlm2", "internlm2"),
@@ -44,13 +47,23 @@ _TENSOR_NAMES = (
 def detect_architecture(checkpoint: Checkpoint, config: Mapping[str, Any] | None) -> str:
     """GGUF's architecture name, or the model_type of a SafeTensors model. Raises ConfigError, UnsupportedModelError."""
     if checkpoint.format == "gguf":
-        arch = checkpoint.metadata.get("general.architecture")
-        if not isinstance(arch, str):
-            raise ConfigError(f"{checkpoint.path}: the metadata key 'general.architecture' is missing")
-        return arch
+        return _from_metadata(checkpoint.metadata, checkpoint.path)
     if config is not None and (named := _named(config)) is not None:
         return named
     return _from_names(checkpoint.names(), checkpoint.path)
+
+
+def _from_metadata(metadata: Mapping[str, Any], path: object) -> str:
+    kind = metadata.get("general.type")
+    # An adapter names the architecture it is for, so that only the type tells it from a model.
+    if isinstance(kind, str) and kind in _COMPANIONS:
+        raise UnsupportedModelError(
+            f"{path}: general.type is {kind!r}: the file goes with a model and is none; give the model's own file"
+        )
+    arch = metadata.get("general.architecture")
+    if not isinstance(arch, str):
+        raise ConfigError(f"{path}: the metadata key 'general.architecture' is missing")
+    return arch
 
 
 def _named(config: Mapping[str, Any]) -> str | None:
