@@ -17,8 +17,11 @@ Blazr = Callable[..., Result]
 
 @pytest.fixture
 def served(loaded: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Catches what the command would serve."""
-    monkeypatch.setattr("blazr.server.run.serve", lambda store, settings: loaded.update(store=store, settings=settings))
+    """Catches what the command would serve, and leaves this process's threads alone."""
+    monkeypatch.setattr("numr.set_num_threads", lambda count: None)
+    monkeypatch.setattr(
+        "blazr.server.run.serve", lambda store, settings, metrics: loaded.update(store=store, settings=settings)
+    )
     return loaded
 
 
@@ -85,7 +88,7 @@ def test_a_public_address_without_a_key_is_warned_about(host: str, warned: bool)
         (("missing",), 1, "no model named 'missing'; known are counting"),
         (("counting", "-m", "other"), 2, "two models given"),
         (("--tls-cert", "a.pem"), 1, "--tls-cert, --tls-key"),
-        (("--api-key-file", "none"), 1, "--api-key-file none cannot be read"),
+        (("--api-key-file", "none"), 1, "(--api-key-file): none cannot be read"),
         (("--port", "99999"), 2, "'--port': must be between 0 and 65535"),
         (("--memory-budget", "lots"), 2, "'--memory-budget': must be a size such as 512M or 8G"),
         (("--gpu-layers", "1"), 2, "No such option"),

@@ -108,7 +108,7 @@ def banner(settings: Settings, start: ResolvedModel | None) -> list[str]:
     lines = [
         f"blazr {__version__} at {scheme}://{host}:{server.port}",
         dim(f"  model    {start.name if start else 'on demand from ' + str(Path(settings.inference.model_dir))}"),
-        dim(f"  backend  cpu ({native['level']}, {native['threads']} threads)"),
+        dim(f"  backend  cpu ({native['level']}, threads: {native['threads']})"),
         dim(f"  API keys {len(server.api_keys) or 'none'}"),
         dim(f"  CORS     {_cors(server)}"),
     ]
