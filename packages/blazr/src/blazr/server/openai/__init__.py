@@ -1,0 +1,1 @@
+"""The OpenAI-compatible routes: request fields in, OpenAI's shapes out."""

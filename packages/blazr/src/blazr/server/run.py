@@ -1,0 +1,162 @@
+"""Runs the application under Hypercorn, and stops it the way clients can bear.
+
+Hypercorn closes its listener as soon as its shutdown trigger fires, so the server drains first: it says so on /health,
+refuses new work, lets running work finish for a bounded time, ends what is left with an error, and only then triggers.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hypercorn.asyncio import serve as hypercorn_serve
+from hypercorn.config import Config
+from starlette.applications import Starlette
+
+from blazr.config import ServerSettings
+from blazr.errors import SettingsError
+from blazr.server.service import Service
+
+__all__ = ["bind_socket", "serve"]
+
+logger = logging.getLogger("blazr.server")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_FLUSH_SECONDS = 2.0  # for the last error events to leave
+_CLOSE_SECONDS = 1.0  # for Hypercorn to close what is still open
+
+
+async def serve(
+    app: Starlette,
+    *,
+    start: Callable[[], Awaitable[None]] | None = None,
+    on_listening: Callable[[str], None] | None = None,
+    shutdown: asyncio.Event | None = None,
+    exit_now: Callable[[int], Any] = os._exit,
+) -> None:
+    """Serve until SIGINT or SIGTERM, or until `shutdown` is set; then drain and return.
+
+    start         awaited while already listening (/health answers 503 meanwhile): loads the start model. When it
+                  raises, the server stops and the error is raised here.
+    on_listening  called with the URL once connections are taken
+    exit_now      what a second signal does, given the exit status
+
+    Raises SettingsError when the address cannot be bound.
+    """
+    service: Service = app.state.service
+    settings = service.settings.server
+    listener = bind_socket(settings.host, settings.port)
+    url = _url(listener, settings)
+    stopping = shutdown or asyncio.Event()
+    drained = asyncio.Event()
+    with _signals(stopping, exit_now):
+        server = asyncio.create_task(
+            hypercorn_serve(app, _config(settings, listener), shutdown_trigger=drained.wait)  # type: ignore[arg-type]
+        )
+        starting = asyncio.create_task(_start(start, stopping))
+        try:
+            if on_listening is not None:
+                on_listening(url)
+            waiting = asyncio.create_task(stopping.wait())
+            await asyncio.wait({waiting, server}, return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            await drain(service, settings.shutdown_timeout_secs)
+        finally:
+            drained.set()
+            starting.cancel()
+            await asyncio.gather(server, return_exceptions=True)
+            listener_errors = server.exception() if not server.cancelled() else None
+    if listener_errors is not None:
+        raise listener_errors
+    if starting.done() and not starting.cancelled():
+        starting.result()
+
+
+async def drain(service: Service, seconds: float) -> None:
+    """Refuse new work, wait at most `seconds` for running work, end the rest with an error, let the errors leave."""
+    service.draining = True
+    logger.info("shutting down: waiting up to %.0f s for %d requests", seconds, service.open_requests)
+    await service.models.close(seconds)
+    if service.open_requests:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await service.idle.wait()
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """A bound, unconnected TCP socket. Raises SettingsError naming the flags."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise SettingsError(f"server.host (--host) {host!r} is not an address to bind to: {error.strerror}") from error
+    try:
+        if sys.platform != "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another --port or --host"
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _config(settings: ServerSettings, listener: socket.socket) -> Config:
+    config = Config()
+    config.bind = [f"fd://{listener.detach()}"]
+    config.certfile, config.keyfile = settings.tls_cert, settings.tls_key
+    config.graceful_timeout = _CLOSE_SECONDS
+    config.include_server_header = False
+    config.accesslog = None  # ours is middleware/request_log.py
+    config.errorlog = logging.getLogger("blazr.hypercorn")
+    config.errorlog.setLevel(logging.WARNING)
+    return config
+
+
+async def _start(start: Callable[[], Awaitable[None]] | None, stopping: asyncio.Event) -> None:
+    if start is None:
+        return
+    try:
+        await start()
+    except BaseException:
+        stopping.set()
+        raise
+
+
+@contextlib.contextmanager
+def _signals(stopping: asyncio.Event, exit_now: Callable[[int], Any]) -> Any:
+    """The first signal asks to stop; the second does not wait."""
+    loop = asyncio.get_running_loop()
+
+    def asked(number: int) -> None:
+        if stopping.is_set():
+            logger.warning("second signal: exiting now")
+            exit_now(128 + number)
+        stopping.set()
+
+    installed = []
+    for number in _SIGNALS:
+        try:
+            loop.add_signal_handler(number, asked, number)
+        except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+            continue
+        installed.append(number)
+    try:
+        yield
+    finally:
+        for number in installed:
+            loop.remove_signal_handler(number)
+
+
+def _url(listener: socket.socket, settings: ServerSettings) -> str:
+    host, port = listener.getsockname()[:2]
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

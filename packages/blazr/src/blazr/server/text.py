@@ -1,0 +1,82 @@
+"""POST /tokenize, /detokenize and /apply-template: the text side of a model, without running it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from blazr.engine import Lane
+from blazr.errors import RequestError
+from blazr.lifecycle.protocol import Lease
+from blazr.server.openai.conversation import render_conversation
+from blazr.server.openai.fields import parse_body
+from blazr.server.openai.sampling import keep_alive_seconds
+from blazr.server.openai.schemas import ChatFields
+from blazr.server.replies import json_reply
+from blazr.server.service import service_of
+
+__all__ = ["apply_template", "detokenize", "tokenize"]
+
+
+class _Named(msgspec.Struct, kw_only=True):
+    model: str | None = None
+    keep_alive: str | float | None = None
+
+
+class TokenizeRequest(_Named, kw_only=True):
+    content: str
+    add_special: bool = True
+    parse_special: bool = True
+
+
+class DetokenizeRequest(_Named, kw_only=True):
+    tokens: list[int]
+
+
+class ApplyTemplateRequest(_Named, ChatFields, kw_only=True):
+    """The chat fields that decide the prompt."""
+
+
+async def tokenize(request: Request, body: bytes) -> ASGIApp:
+    """{content} -> {tokens}."""
+    asked = parse_body(body, TokenizeRequest)
+    async with _leased(request, asked) as lease:
+        tokenizer = lease.model.require_tokenizer()
+        ids = await asyncio.to_thread(
+            tokenizer.encode, asked.content, add_special=asked.add_special, parse_special=asked.parse_special
+        )
+    return json_reply({"tokens": ids})
+
+
+async def detokenize(request: Request, body: bytes) -> ASGIApp:
+    """{tokens} -> {content}. Control tokens are spelled out."""
+    asked = parse_body(body, DetokenizeRequest)
+    async with _leased(request, asked) as lease:
+        tokenizer = lease.model.require_tokenizer()
+        for token in asked.tokens:
+            if not 0 <= token < tokenizer.vocab_size:
+                raise RequestError(
+                    f"tokens holds {token}; this model's ids are 0 to {tokenizer.vocab_size - 1}", "tokens"
+                )
+        text = await asyncio.to_thread(tokenizer.decode, asked.tokens, skip_special=False)
+    return json_reply({"content": text})
+
+
+async def apply_template(request: Request, body: bytes) -> ASGIApp:
+    """{messages, ...} -> {prompt}, as /v1/chat/completions would render it."""
+    asked = parse_body(body, ApplyTemplateRequest)
+    async with _leased(request, asked) as lease:
+        conversation = await asyncio.to_thread(render_conversation, asked, lease.model)
+    return json_reply({"prompt": conversation.text})
+
+
+@asynccontextmanager
+async def _leased(request: Request, asked: _Named) -> AsyncIterator[Lease[Lane]]:
+    lease = await service_of(request).models.acquire(asked.model, keep_alive=keep_alive_seconds(asked.keep_alive))
+    try:
+        yield lease
+    finally:
+        lease.release()
