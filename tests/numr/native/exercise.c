@@ -11,8 +11,6 @@ void numr_add(const float *, const float *, float *, int64_t);
 void numr_silu(const float *, const float *, float *, int64_t);
 void numr_gelu_erf_mul(const float *, const float *, float *, int64_t);
 void numr_gelu_tanh_mul(const float *, const float *, float *, int64_t);
-void numr_widen_half(const uint16_t *, float *, int64_t);
-void numr_narrow_half(const float *, uint16_t *, int64_t);
 void numr_add_rms_norm(float *, const float *, const float *, float *, int64_t, int64_t, float);
 void numr_layer_norm(float *, const float *, const float *, float *, int64_t, int64_t, float);
 void numr_softmax(float *, float *, int64_t, int64_t);
@@ -30,17 +28,14 @@ static float *floats(int64_t n) {
 
 static void rows(int64_t n, int64_t width) {
   float *x = floats(n * width), *y = floats(n * width), *w = floats(width), *out = floats(n * width);
-  uint16_t *half = malloc((size_t)(n * width) * 2 + 1);
   numr_add(x, y, x, n * width);
   numr_silu(x, NULL, out, n * width);
   numr_gelu_erf_mul(x, y, out, n * width);
   numr_gelu_tanh_mul(x, y, out, n * width);
-  numr_narrow_half(x, half, n * width);
-  numr_widen_half(half, out, n * width);
   numr_add_rms_norm(x, y, w, out, n, width, 1e-5f);
   numr_layer_norm(x, w, w, out, n, width, 1e-5f);
   numr_softmax(x, out, n, width);
-  free(x), free(y), free(w), free(out), free(half);
+  free(x), free(y), free(w), free(out);
 }
 
 static void rotate(int64_t heads, int64_t head_dim, int64_t half) {

@@ -15,6 +15,7 @@ from numr.nn.kv import KVLayer, KVTable
 
 Array = np.ndarray[Any, Any]
 
+_MOST_TOKENS = 2**40  # the kernels' bound on positions and capacities
 _ROWS = 64  # query rows scored at once: bounds the score matrix to 64 x heads x keys
 
 
@@ -28,6 +29,8 @@ def check_table(table: KVTable, rows: int) -> int:
     for row, count, position, first, number in table.spans.tolist():
         if min(row, count, position, first, number) < 0 or row + count > rows or first + number > segments:
             return 1
+        if position > _MOST_TOKENS:
+            return 1
         code = _check_segments(table.segments[first : first + number].tolist(), position, position + count)
         if code:
             return code
@@ -37,6 +40,8 @@ def check_table(table: KVTable, rows: int) -> int:
 def _check_segments(segments: list[tuple[int, int, int, int]], begin: int, end: int) -> int:
     first = expected = segments[0][2] if segments else begin
     for base, capacity, start, length in segments:
+        if capacity > _MOST_TOKENS or not 0 <= start <= _MOST_TOKENS:
+            return 2
         if base == 0 or start != expected or not 0 <= length <= capacity:
             return 2
         expected = start + length

@@ -1,4 +1,4 @@
-/* Activations and their gated forms, the residual add, conversions of halves. Vectors need no alignment. */
+/* Activations and their gated forms, the residual add. Vectors need no alignment. */
 #include "pool.h"
 #include "vmath.h"
 
@@ -39,36 +39,3 @@ LOOP(gelu_erf, vf_gelu_erf(a))
 LOOP(silu_mul, vf_mul(vf_silu(a), b))
 LOOP(gelu_tanh_mul, vf_mul(vf_gelu_tanh(a), b))
 LOOP(gelu_erf_mul, vf_mul(vf_gelu_erf(a), b))
-
-typedef struct {
-  const void *from;
-  void *to;
-} copied;
-
-static void widen_range(void *ctx, int64_t lo, int64_t hi) {
-  const copied *c = ctx;
-  const uint16_t *x = c->from;
-  float *y = c->to;
-  int64_t i = lo;
-  for (; i + VW <= hi; i += VW) vf_store(y + i, vh_load(x + i));
-  if (i < hi) vf_store_n(y + i, vh_load_n(x + i, (int)(hi - i)), (int)(hi - i));
-}
-
-static void narrow_range(void *ctx, int64_t lo, int64_t hi) {
-  const copied *c = ctx;
-  const float *x = c->from;
-  uint16_t *y = c->to;
-  int64_t i = lo;
-  for (; i + VW <= hi; i += VW) vh_store(y + i, vf_load(x + i));
-  if (i < hi) vh_store_n(y + i, vf_load_n(x + i, (int)(hi - i)), (int)(hi - i));
-}
-
-NUMR_EXPORT void numr_widen_half(const uint16_t *x, float *y, int64_t n) {
-  copied c = {x, y};
-  numr_parallel_for(n, GRAIN, widen_range, &c);
-}
-
-NUMR_EXPORT void numr_narrow_half(const float *x, uint16_t *y, int64_t n) {
-  copied c = {x, y};
-  numr_parallel_for(n, GRAIN, narrow_range, &c);
-}

@@ -4,13 +4,17 @@
 #include "pool.h"
 #include "simd.h"
 
+#define MOST_TOKENS (INT64_C(1) << 40) /* keeps every sum and product of positions far from overflow */
+
 static int check_span(const table *t, const span *s, int64_t rows) {
   if (s->row < 0 || s->rows < 0 || s->rows > rows || s->row > rows - s->rows) return KV_SPAN;
   if (s->segment < 0 || s->segments < 0 || s->segments > t->n_segments) return KV_SPAN;
-  if (s->segment > t->n_segments - s->segments || s->position < 0) return KV_SPAN;
+  if (s->segment > t->n_segments - s->segments) return KV_SPAN;
+  if (s->position < 0 || s->position > MOST_TOKENS) return KV_SPAN;
   const segment *g = t->segments + s->segment;
   int64_t begin = s->segments ? g->start : s->position, end = begin;
   for (int64_t i = 0; i < s->segments; i++, g++) {
+    if (g->capacity > MOST_TOKENS || g->start < 0 || g->start > MOST_TOKENS) return KV_SEGMENT;
     if (!g->base || g->start != end || g->length < 0 || g->length > g->capacity) return KV_SEGMENT;
     end += g->length;
   }
