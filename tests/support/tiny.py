@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from boostr.errors import TokenizerError
+from boostr.chat import ChatTemplate
 from boostr.generate.language_model import LanguageModel
+from boostr.tokenizers.base import Tokenizer, require_encodable
 from numr import Tensor
 
-BOS, EOS, IM_START, IM_END, THINK, THINK_END = 256, 257, 258, 259, 260, 261
+BOS, EOS, IM_START, IM_END = 256, 257, 258, 259
 CONTROL = {"<|bos|>": BOS, "<|eos|>": EOS, "<|im_start|>": IM_START, "<|im_end|>": IM_END}
-MARKS = {"<think>": THINK, "</think>": THINK_END}  # tokens of their own that are text to a reader
-VOCAB = 264  # two ids are unused
+VOCAB = 264  # four ids are unused
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -32,33 +32,7 @@ CHATML = (
 Rule = Callable[[list[int]], int]  # the ids read so far -> the id that follows
 
 
-class ByteDetokenizer:
-    """Incremental UTF-8: holds an unfinished character back."""
-
-    def __init__(self, skip_special: bool) -> None:
-        self._skip_special = skip_special
-        self._pending = b""
-
-    def feed(self, token: int) -> str:
-        self._pending += ByteTokenizer.text_bytes(token, self._skip_special)
-        return self._take(final=False)
-
-    def flush(self) -> str:
-        return self._take(final=True)
-
-    def _take(self, final: bool) -> str:
-        try:
-            text = self._pending.decode("utf-8")
-        except UnicodeDecodeError as error:
-            unfinished = error.reason == "unexpected end of data" and not final
-            stop = error.start if unfinished else len(self._pending)
-            text, self._pending = self._pending[:stop].decode("utf-8", "replace"), self._pending[stop:]
-            return text
-        self._pending = b""
-        return text
-
-
-class ByteTokenizer:
+class ByteTokenizer(Tokenizer):
     """One token a byte, plus a few control tokens."""
 
     vocab_size = VOCAB
@@ -67,48 +41,36 @@ class ByteTokenizer:
     eos_token_ids = frozenset({EOS, IM_END})
     add_bos = True
     add_eos = False
-    special_tokens: ClassVar[dict[str, int]] = {**CONTROL, **MARKS}
-
-    def encode(self, text: str, *, add_special: bool = True, parse_special: bool = True) -> list[int]:
-        return self.encode_segments([(text, parse_special)], add_special=add_special)
+    special_tokens: ClassVar[dict[str, int]] = CONTROL
 
     def encode_segments(self, segments: Sequence[tuple[str, bool]], *, add_special: bool = True) -> list[int]:
-        ids: list[int] = []
+        ids: list[int] = [BOS] if add_special else []
         for text, parse_special in segments:
-            ids += self._split(text) if parse_special else list(text.encode())
-        return [BOS, *ids] if add_special and ids[:1] != [BOS] else ids
-
-    def _split(self, text: str) -> list[int]:
-        for mark, token in self.special_tokens.items():
-            if mark in text:
-                before, after = text.split(mark, 1)
-                return [*self._split(before), token, *self._split(after)]
-        return list(text.encode())
-
-    def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
-        for token in ids:
-            if not 0 <= token < VOCAB:
-                raise TokenizerError(f"token id {token} is outside the vocabulary of {VOCAB}")
-        return b"".join(self.text_bytes(token, skip_special) for token in ids).decode("utf-8", "replace")
-
-    def token_bytes(self, token: int) -> bytes:
-        return self.text_bytes(token, skip_special=True)
+            ids += self._split(text) if parse_special else list(require_encodable(text).encode())
+        return ids
 
     def token_text(self, token: int) -> str:
-        return next((text for text, id_ in self.special_tokens.items() if id_ == token), chr(token))
+        self._check(token)
+        return next((text for text, one in CONTROL.items() if one == token), chr(token))
+
+    def token_bytes(self, token: int) -> bytes:
+        self._check(token)
+        return bytes([token]) if token < 256 else b""
 
     def is_control(self, token: int) -> bool:
-        return token in CONTROL.values() or token > THINK_END
+        self._check(token)
+        return token >= 256
 
-    def detokenizer(self, skip_special: bool = True, prompt_ids: Sequence[int] = ()) -> ByteDetokenizer:
-        return ByteDetokenizer(skip_special)
+    def _check(self, token: int) -> None:
+        if not 0 <= token < VOCAB:
+            raise self._unknown_id(token)
 
-    @staticmethod
-    def text_bytes(token: int, skip_special: bool) -> bytes:
-        if token < 256:
-            return bytes([token])
-        text = next((text for text, id_ in ByteTokenizer.special_tokens.items() if id_ == token), "")
-        return b"" if skip_special and text in CONTROL else text.encode()
+    def _split(self, text: str) -> list[int]:
+        for mark, token in CONTROL.items():
+            before, found, after = text.partition(mark)
+            if found:
+                return [*self._split(before), token, *self._split(after)]
+        return list(require_encodable(text).encode())
 
 
 class TinyState:
@@ -185,7 +147,7 @@ class TinyModel(LanguageModel):
     """A LanguageModel that says what a rule says; by default it repeats its prompt's last byte for ever."""
 
     def __init__(
-        self, rule: Rule | None = None, *, name: str = "tiny", context_length: int = 512, template: Any = None
+        self, rule: Rule | None = None, *, name: str = "tiny", context_length: int = 512, template: str = CHATML
     ) -> None:
         self.tiny = TinyNetwork(rule or echo, context_length)
         super().__init__(
@@ -193,8 +155,10 @@ class TinyModel(LanguageModel):
             name=name,
             path=Path(f"/models/{name}.gguf"),
             report=SimpleNamespace(architecture="tiny", summary=lambda: "tiny"),  # type: ignore[arg-type]
-            tokenizer=ByteTokenizer(),  # type: ignore[arg-type]
-            chat_template=template,
+            tokenizer=ByteTokenizer(),
+            chat_template=ChatTemplate(
+                template, "gguf jinja", bos_token="<|bos|>", eos_token="<|eos|>", control_texts=CONTROL
+            ),
             eos_token_ids=ByteTokenizer.eos_token_ids,
         )
 
@@ -210,8 +174,8 @@ def echo(history: list[int]) -> int:
 def says(text: str | bytes, end: int | None = EOS) -> Rule:
     """Answer any prompt with `text` and then `end` (None: start again).
 
-    The answer begins after the first newline behind the prompt's last control token: "question\\n", or a chat template's
-    "<|im_start|>assistant\\n".
+    The answer begins after the first newline behind the prompt's last control token: "question\\n", or what a chat
+    template writes, "<|im_start|>assistant\\n".
     """
     data = text.encode() if isinstance(text, str) else text
 

@@ -14,7 +14,7 @@ from blazr.lifecycle.protocol import Lease
 from blazr.server.openai.conversation import render_conversation
 from blazr.server.openai.fields import parse_body
 from blazr.server.openai.sampling import keep_alive_seconds
-from blazr.server.openai.schemas import ChatFields
+from blazr.server.openai.schemas import ChatRequest
 from blazr.server.replies import json_reply
 from blazr.server.service import service_of
 
@@ -34,10 +34,6 @@ class TokenizeRequest(_Named, kw_only=True):
 
 class DetokenizeRequest(_Named, kw_only=True):
     tokens: list[int]
-
-
-class ApplyTemplateRequest(_Named, ChatFields, kw_only=True):
-    """The chat fields that decide the prompt."""
 
 
 async def tokenize(request: Request, body: bytes) -> ASGIApp:
@@ -66,15 +62,15 @@ async def detokenize(request: Request, body: bytes) -> ASGIApp:
 
 
 async def apply_template(request: Request, body: bytes) -> ASGIApp:
-    """{messages, ...} -> {prompt}, as /v1/chat/completions would render it."""
-    asked = parse_body(body, ApplyTemplateRequest)
+    """A chat request -> {prompt}: what /v1/chat/completions would run. Sampling fields play no part."""
+    asked = parse_body(body, ChatRequest)
     async with _leased(request, asked) as lease:
         conversation = await asyncio.to_thread(render_conversation, asked, lease.model)
     return json_reply({"prompt": conversation.text})
 
 
 @asynccontextmanager
-async def _leased(request: Request, asked: _Named) -> AsyncIterator[Lease[Lane]]:
+async def _leased(request: Request, asked: _Named | ChatRequest) -> AsyncIterator[Lease[Lane]]:
     lease = await service_of(request).models.acquire(asked.model, keep_alive=keep_alive_seconds(asked.keep_alive))
     try:
         yield lease

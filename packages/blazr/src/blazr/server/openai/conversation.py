@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from blazr.errors import RequestError
-from blazr.server.openai.schemas import ChatFields
-from boostr.chat import ChatTemplate, content_parts, encode_chat, normalize_messages, resolve_template
+from blazr.server.openai.schemas import ChatRequest
+from boostr.chat import (
+    RESERVED_VARIABLES,
+    ChatTemplate,
+    content_parts,
+    encode_chat,
+    normalize_messages,
+    resolve_template,
+)
 from boostr.chat.builtin import BUILTIN_TEMPLATES, is_builtin
 from boostr.errors import TemplateError
 from boostr.generate.language_model import LanguageModel
@@ -34,7 +41,7 @@ class Conversation:
             raise RequestError("the conversation renders to an empty prompt", "messages")
 
 
-def render_conversation(fields: ChatFields, model: LanguageModel) -> Conversation:
+def render_conversation(fields: ChatRequest, model: LanguageModel) -> Conversation:
     """Raises RequestError, ParameterError, TemplateError or TemplateRefusal."""
     tokenizer = model.require_tokenizer()
     messages = _messages(fields)
@@ -59,7 +66,7 @@ def render_conversation(fields: ChatFields, model: LanguageModel) -> Conversatio
     return Conversation(text, encode_chat(tokenizer, segments), bool(tools), _opens_thinking(text))
 
 
-def _messages(fields: ChatFields) -> list[dict[str, Any]]:
+def _messages(fields: ChatRequest) -> list[dict[str, Any]]:
     messages = [_checked(message, index) for index, message in enumerate(fields.messages)]
     if not messages:
         raise RequestError("messages is empty: send at least one message", "messages")
@@ -81,7 +88,7 @@ def _checked(message: Mapping[str, Any], index: int) -> dict[str, Any]:
     return {**message, "role": "system"} if message.get("role") == "developer" else dict(message)
 
 
-def _tools(fields: ChatFields) -> list[dict[str, Any]] | None:
+def _tools(fields: ChatRequest) -> list[dict[str, Any]] | None:
     choice = fields.tool_choice
     if choice == "none" or not fields.tools:
         if choice not in (None, "none", "auto"):
@@ -112,8 +119,11 @@ def _template(name: str | None, model: LanguageModel) -> ChatTemplate:
     return model.chat_template
 
 
-def _variables(fields: ChatFields) -> dict[str, Any]:
+def _variables(fields: ChatRequest) -> dict[str, Any]:
     variables = dict(fields.chat_template_kwargs or {})
+    taken = RESERVED_VARIABLES.intersection(variables)
+    if taken:
+        raise RequestError(f"chat_template_kwargs cannot set {sorted(taken)[0]}", "chat_template_kwargs")
     if fields.think is not None:
         variables["think"] = fields.think
     if fields.reasoning_effort is not None:

@@ -6,10 +6,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from blazr.errors import BlazrError, ModelNotFoundError
+from blazr.errors import BlazrError
 from blazr.lifecycle.protocol import ModelDescription
 from blazr.server.replies import json_reply
 from blazr.server.service import Service, service_of
+from boostr.errors import BoostrError
 
 __all__ = ["describe_all", "list_models", "show_model"]
 
@@ -31,11 +32,9 @@ async def describe_all(service: Service) -> list[ModelDescription]:
     names = await service.models.names()
     found = await asyncio.gather(*(service.models.describe(name) for name in names), return_exceptions=True)
     for one in found:
-        if isinstance(one, BaseException) and not isinstance(
-            one, BlazrError | ModelNotFoundError | ValueError | OSError
-        ):
+        if isinstance(one, BaseException) and not isinstance(one, BlazrError | BoostrError | OSError):
             raise one
-    return [one for one in found if not isinstance(one, BaseException)]
+    return [one for one in found if isinstance(one, ModelDescription)]
 
 
 def _entry(described: ModelDescription) -> dict[str, Any]:

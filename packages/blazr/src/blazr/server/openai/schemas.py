@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["ChatFields", "ChatRequest", "CompletionRequest", "GenerationFields", "StreamOptions"]
+__all__ = ["ChatRequest", "CompletionRequest", "GenerationFields", "StreamOptions"]
 
 
 class StreamOptions(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -49,8 +49,8 @@ class CompletionRequest(GenerationFields, kw_only=True):
     raw: bool | None = None
 
 
-class ChatFields(msgspec.Struct, kw_only=True):
-    """What decides how a conversation becomes a prompt; also the body of POST /apply-template."""
+class ChatRequest(GenerationFields, kw_only=True):
+    """POST /v1/chat/completions, and POST /apply-template, which shows the prompt that such a request makes."""
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None = None
@@ -62,11 +62,6 @@ class ChatFields(msgspec.Struct, kw_only=True):
     reasoning_effort: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     add_generation_prompt: bool | None = None
-
-
-class ChatRequest(GenerationFields, ChatFields, kw_only=True):
-    """POST /v1/chat/completions."""
-
     max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
