@@ -49,6 +49,9 @@ class TinyModels:
     def default_name(self) -> str | None:
         return self.models[0].name
 
+    async def start(self) -> None:
+        self.ready = True
+
     async def names(self) -> Sequence[str]:
         return [model.name for model in self.models]
 

@@ -11,7 +11,7 @@ import pytest
 from blazr.config import GenerationSettings, ServerSettings, Settings
 from blazr.engine import LaneLimits
 from blazr.server.app import create_app
-from blazr.server.run import serve
+from blazr.server.run import serve_app
 from tests.support.tiny import TinyModel, says
 from tests.support.tiny_models import TinyModels
 
@@ -55,7 +55,7 @@ class Rig:
         """Serve on a real port under Hypercorn."""
         listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.serving = asyncio.create_task(
-            serve(self.app, shutdown=self.shutdown, on_listening=listening.set_result, **options)
+            serve_app(self.app, shutdown=self.shutdown, on_listening=listening.set_result, **options)
         )
         self.url = await listening
         async with self.client() as client:

@@ -3,6 +3,8 @@
 Labels are bounded: `path` is a route template, `model` a name that resolved to a loaded model.
 """
 
+from contextlib import suppress
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 __all__ = ["Metrics"]
@@ -98,5 +100,5 @@ class Metrics:
             self.active_decode_slots,
             self.token_budget_utilization,
         ):
-            if (model,) in gauge._metrics:
+            with suppress(KeyError):  # a lane that never ran a step has set only some of them
                 gauge.remove(model)

@@ -16,7 +16,6 @@ from boostr.generate.language_model import LanguageModel
 __all__ = ["Lane"]
 
 logger = logging.getLogger("blazr.engine")
-_JOIN_SECONDS = 10.0  # a step in progress cannot be interrupted; after this long the thread is left to end by itself
 
 
 class Lane:
@@ -35,7 +34,8 @@ class Lane:
     ) -> None:
         self.model = model
         self.limits = limits or LaneLimits()
-        self._scheduler = Scheduler(model, self.limits, metrics or Metrics())
+        self._metrics = metrics or Metrics()
+        self._scheduler = Scheduler(model, self.limits, self._metrics)
         self._works: tuple[Work, ...] = (self._scheduler, *more_work)
         self._condition = threading.Condition()
         self._draining = False
@@ -80,7 +80,11 @@ class Lane:
             self._condition.notify_all()
 
     def close(self, drain_seconds: float = 0.0) -> None:
-        """Refuse new work, let running work finish for at most `drain_seconds`, fail the rest. Blocks; idempotent."""
+        """Refuse new work, let running work finish for at most `drain_seconds`, fail the rest.
+
+        Blocks until the thread has ended: a step in progress cannot be interrupted, and reads the model's weights.
+        Closing again does nothing.
+        """
         with self._condition:
             self._draining = True
             self._condition.notify_all()
@@ -88,7 +92,7 @@ class Lane:
             self._stopping = True
             self._condition.notify_all()
         if threading.current_thread() is not self._thread:
-            self._thread.join(_JOIN_SECONDS)
+            self._thread.join()
 
     def _run(self) -> None:
         while self._wait():
@@ -98,6 +102,7 @@ class Lane:
         error = ShuttingDownError("the server is shutting down; the request was not finished")
         for work in self._works:
             work.fail(error)
+        self._metrics.forget_model(self.model.name)
 
     def _wait(self) -> bool:
         """Sleep until there is work; False when the lane must stop."""

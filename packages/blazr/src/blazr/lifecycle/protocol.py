@@ -98,6 +98,10 @@ class Models(Protocol[LaneT]):
         """The model of requests that name none."""
         ...
 
+    async def start(self) -> None:
+        """Load the start model, if there is one; afterwards `ready` is true. Raises what `acquire` raises."""
+        ...
+
     async def names(self) -> Sequence[str]:
         """Every name that `acquire` would accept, sorted, start model first."""
         ...
@@ -110,8 +114,9 @@ class Models(Protocol[LaneT]):
         """Load if needed and hold the model.
 
         `name` None means `default_name`. `keep_alive` is in seconds from the release: 0 unloads as soon as nobody holds
-        the model, a negative number keeps it for ever, None leaves the store's default. Raises ModelNotFoundError,
-        ModelLoadError, ModelMemoryError, ShuttingDownError. Cancelling a waiter does not cancel the load.
+        the model, a negative or infinite number keeps it for ever, None leaves the store's default. Raises
+        ModelNotFoundError, ModelLoadError, ModelMemoryError, OverloadedError, ShuttingDownError. Cancelling a waiter
+        does not cancel the load.
         """
         ...
 

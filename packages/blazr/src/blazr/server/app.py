@@ -57,7 +57,7 @@ def create_app(
 
 def lane_limits(server: ServerSettings) -> LaneLimits:
     """What the server's settings mean for each model's lane."""
-    return LaneLimits(max_sequences=server.max_concurrent_requests, max_inflight_tokens=server.max_inflight_tokens)
+    return LaneLimits(server.max_concurrent_requests, server.max_queue, server.max_inflight_tokens)
 
 
 def _routes() -> list[Route]:
@@ -94,7 +94,7 @@ def _middleware(service: Service, routes: Sequence[Route]) -> list[Middleware]:
         stack.append(Middleware(OriginGuard, origins, is_loopback(server.host)))
     if server.rate_limit:
         stack.append(Middleware(RateLimit, server.rate_limit))
-    stack.append(Middleware(ConcurrencyLimit, limits.max_sequences + limits.max_queue))
+    stack.append(Middleware(ConcurrencyLimit, server.max_models * (limits.max_sequences + limits.max_queue)))
     if server.request_timeout_secs:
         stack.append(Middleware(Timeout, server.request_timeout_secs))
     stack.append(Middleware(BodyLimit, server.max_body_size))

@@ -18,19 +18,33 @@ from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config
 from starlette.applications import Starlette
 
-from blazr.config import ServerSettings
+from blazr.config import ServerSettings, Settings
+from blazr.engine import Lane
 from blazr.errors import SettingsError
+from blazr.lifecycle.protocol import Models
+from blazr.metrics import Metrics
+from blazr.server.app import create_app
 from blazr.server.service import Service
 
-__all__ = ["bind_socket", "serve"]
+__all__ = ["bind_socket", "drain", "serve", "serve_app"]
 
 logger = logging.getLogger("blazr.server")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STUCK_SECONDS = 10.0  # beyond the drain, for the steps in progress to end
 _FLUSH_SECONDS = 2.0  # for the last error events to leave
 _CLOSE_SECONDS = 1.0  # for Hypercorn to close what is still open
 
 
-async def serve(
+def serve(models: Models[Lane], settings: Settings, metrics: Metrics | None = None) -> None:
+    """What `blazr serve` runs: serve `models` until SIGINT or SIGTERM.
+
+    Raises SettingsError, and what loading the start model raises.
+    """
+    app = create_app(models, settings, metrics)
+    asyncio.run(serve_app(app, start=models.start, on_listening=lambda url: logger.info("listening at %s", url)))
+
+
+async def serve_app(
     app: Starlette,
     *,
     start: Callable[[], Awaitable[None]] | None = None,
@@ -80,7 +94,9 @@ async def drain(service: Service, seconds: float) -> None:
     """Refuse new work, wait at most `seconds` for running work, end the rest with an error, let the errors leave."""
     service.draining = True
     logger.info("shutting down: waiting up to %.0f s for %d requests", seconds, service.open_requests)
-    await service.models.close(seconds)
+    with contextlib.suppress(TimeoutError):  # a step that never ends must not keep the process
+        async with asyncio.timeout(seconds + _STUCK_SECONDS):
+            await service.models.close(seconds)
     if service.open_requests:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FLUSH_SECONDS):
