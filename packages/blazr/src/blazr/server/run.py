@@ -29,6 +29,7 @@ from blazr.server.service import Service
 __all__ = ["bind_socket", "drain", "serve", "serve_app"]
 
 logger = logging.getLogger("blazr.server")
+_BACKLOG = 1024
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STUCK_SECONDS = 10.0  # beyond the drain, for the steps in progress to end
 _FLUSH_SECONDS = 2.0  # for the last error events to leave
@@ -104,7 +105,7 @@ async def drain(service: Service, seconds: float) -> None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A bound, unconnected TCP socket. Raises SettingsError naming the flags."""
+    """A listening TCP socket. Raises SettingsError naming the flags."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -116,6 +117,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
         if sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        listener.listen(_BACKLOG)  # connections that come before Hypercorn is ready wait instead of failing
     except OSError as error:
         listener.close()
         raise SettingsError(
@@ -129,6 +131,7 @@ def _config(settings: ServerSettings, listener: socket.socket) -> Config:
     config = Config()
     config.bind = [f"fd://{listener.detach()}"]
     config.certfile, config.keyfile = settings.tls_cert, settings.tls_key
+    config.backlog = _BACKLOG
     config.graceful_timeout = _CLOSE_SECONDS
     config.include_server_header = False
     config.accesslog = None  # ours is middleware/request_log.py

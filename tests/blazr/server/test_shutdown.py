@@ -1,0 +1,142 @@
+"""Stopping: drain, error events to what is left, and an end that nobody can hold up."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from typing import Any
+
+import httpx
+import pytest
+
+from blazr.errors import ModelLoadError, SettingsError
+from blazr.server.run import bind_socket
+from tests.support.tiny import TinyModel, says
+
+pytestmark = pytest.mark.anyio
+TEXT = "/v1/completions"
+
+
+async def read_stream(rig: Any, body: dict[str, Any], begun: asyncio.Event) -> list[str]:
+    lines = []
+    async with rig.client() as client, client.stream("POST", TEXT, json={**body, "stream": True}) as reply:
+        async for line in reply.aiter_lines():
+            begun.set()
+            lines += [line] if line else []
+    return lines
+
+
+async def test_a_draining_server_finishes_streams_and_refuses_new_work(rig_of: Any) -> None:
+    rig = rig_of(TinyModel())
+    rig.model.tiny.step_seconds = 0.005
+    await rig.listen()
+    begun = asyncio.Event()
+    reading = asyncio.create_task(read_stream(rig, {"prompt": "q\n", "max_tokens": 60}, begun))
+    await begun.wait()
+    rig.shutdown.set()
+    async with rig.client() as client:
+        async with asyncio.timeout(2):
+            while (health := await client.get("/health")).status_code == 200:
+                await asyncio.sleep(0.005)
+        refused = await client.post(TEXT, json={"prompt": "q\n"})
+    assert health.json()["status"] == "draining"
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "server_shutting_down")
+    lines = await reading
+    assert lines[-1] == "data: [DONE]"
+    async with asyncio.timeout(5):
+        await rig.serving
+    with pytest.raises(httpx.TransportError):
+        await rig.get("/health")
+
+
+async def test_what_outlasts_the_drain_gets_an_error_event(rig_of: Any) -> None:
+    rig = rig_of(TinyModel(context_length=100_000), shutdown_timeout_secs=0.1)
+    rig.model.tiny.step_seconds = 0.005
+    await rig.listen()
+    begun = asyncio.Event()
+    reading = asyncio.create_task(read_stream(rig, {"prompt": "q\n", "max_tokens": -1}, begun))
+    await begun.wait()
+    rig.shutdown.set()
+    async with asyncio.timeout(5):
+        lines = await reading
+        await rig.serving
+    assert json.loads(lines[-1].removeprefix("data: "))["error"]["code"] == "server_shutting_down"
+
+
+async def test_the_first_signal_drains_and_the_second_exits(rig_of: Any) -> None:
+    rig = rig_of(TinyModel(context_length=100_000), shutdown_timeout_secs=20)
+    rig.model.tiny.step_seconds = 0.005
+    exits: list[int] = []
+    await rig.listen(exit_now=exits.append)
+    begun = asyncio.Event()
+    reading = asyncio.create_task(read_stream(rig, {"prompt": "q\n", "max_tokens": -1}, begun))
+    await begun.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(2):
+        while not rig.app.state.service.draining:
+            await asyncio.sleep(0.005)
+    assert not exits
+    os.kill(os.getpid(), signal.SIGINT)
+    async with asyncio.timeout(2):
+        while not exits:
+            await asyncio.sleep(0.005)
+    assert exits == [128 + signal.SIGINT]
+    await asyncio.to_thread(rig.store.lanes["tiny"].close)  # as the exit would have
+    await reading
+
+
+async def test_health_is_503_while_the_start_model_loads(rig_of: Any) -> None:
+    rig = rig_of()
+    rig.store.ready = False
+    loading = asyncio.Event()
+
+    async def start() -> None:
+        await loading.wait()
+        rig.store.ready = True
+
+    await rig.listen(start=start)
+    assert (await rig.get("/health")).status_code == 503
+    loading.set()
+    async with asyncio.timeout(2):
+        while (await rig.get("/health")).status_code != 200:
+            await asyncio.sleep(0.005)
+
+
+async def test_a_start_model_that_fails_ends_the_server_with_its_error(rig_of: Any) -> None:
+    rig = rig_of()
+    failing = asyncio.Event()
+
+    async def start() -> None:
+        await failing.wait()
+        raise ModelLoadError("broken file")
+
+    await rig.listen(start=start)
+    serving, rig.serving = rig.serving, None
+    failing.set()
+    async with asyncio.timeout(5):
+        with pytest.raises(ModelLoadError, match="broken file"):
+            await serving
+
+
+def test_an_address_in_use_names_the_flags() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(SettingsError, match="--port"):
+            bind_socket("127.0.0.1", taken.getsockname()[1])
+
+
+def test_an_address_that_does_not_exist_names_the_flag() -> None:
+    with pytest.raises(SettingsError, match="--host"):
+        bind_socket("no.such.host.invalid", 0)
+
+
+async def test_ipv6_and_ipv4_loopback_can_be_served(rig_of: Any) -> None:
+    rig = rig_of(TinyModel(says("six")), host="::1")
+    try:
+        await rig.listen()
+    except SettingsError:
+        pytest.skip("no IPv6 here")
+    assert "[::1]" in rig.url
+    assert (await rig.post(TEXT, {"prompt": "q\n"})).json()["choices"][0]["text"] == "six"
