@@ -17,7 +17,16 @@ import numr.errors as numr
 from blazr import errors as blazr
 from blazr.server.replies import json_reply
 
-__all__ = ["ERROR_TABLE", "ErrorKind", "PayloadTooLargeError", "describe_error", "error_reply", "http_exception_reply"]
+__all__ = [
+    "ERROR_TABLE",
+    "AccessDeniedError",
+    "ErrorKind",
+    "MissingKeyError",
+    "PayloadTooLargeError",
+    "describe_error",
+    "error_reply",
+    "http_exception_reply",
+]
 
 logger = logging.getLogger("blazr.server")
 

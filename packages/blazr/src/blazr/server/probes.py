@@ -27,4 +27,5 @@ async def metrics(request: Request) -> Response:
     """Prometheus text format 0.0.4."""
     service = service_of(request)
     service.metrics.models_loaded.set(len(service.models.running()))
+    service.metrics.models_available.set(len(await service.models.names()))
     return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
