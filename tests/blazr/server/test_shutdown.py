@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from blazr.config import ServerSettings
 from blazr.errors import ModelLoadError, SettingsError
-from blazr.server.run import bind_socket
+from blazr.server.run import bind_socket, check_certificate
 from tests.support.tiny import TinyModel, says
 
 pytestmark = pytest.mark.anyio
@@ -132,6 +133,15 @@ def test_an_address_that_does_not_exist_names_the_flag() -> None:
         bind_socket("no.such.host.invalid", 0)
 
 
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_an_unusable_certificate_names_the_flags(tmp_path: Any, content: str | None) -> None:
+    file = tmp_path / "cert.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(SettingsError, match="--tls-cert"):
+        check_certificate(ServerSettings(tls_cert=str(file), tls_key=str(file)))
+
+
 async def test_ipv6_and_ipv4_loopback_can_be_served(rig_of: Any) -> None:
     rig = rig_of(TinyModel(says("six")), host="::1")
     try:
@@ -140,3 +150,24 @@ async def test_ipv6_and_ipv4_loopback_can_be_served(rig_of: Any) -> None:
         pytest.skip("no IPv6 here")
     assert "[::1]" in rig.url
     assert (await rig.post(TEXT, {"prompt": "q\n"})).json()["choices"][0]["text"] == "six"
+
+
+async def test_a_client_that_does_not_read_cannot_hold_up_the_end(rig_of: Any) -> None:
+    rig = rig_of(TinyModel(), shutdown_timeout_secs=0.05)
+    await rig.listen()
+    body = {"prompt": "q\n", "max_tokens": 1, "n": 16, "stream": True, "suffix": "x" * 600_000}  # 9 MB of answer
+    content = json.dumps(body).encode()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", int(rig.url.rsplit(":", 1)[1])))
+        client.setblocking(False)
+        head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client, head + content)
+        async with asyncio.timeout(5):
+            while not rig.metric("blazr_generations_total", model="tiny", outcome="completed"):
+                await asyncio.sleep(0.01)
+        assert rig.app.state.service.open_requests == 1
+        rig.shutdown.set()
+        async with asyncio.timeout(9):
+            await rig.serving

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,7 +27,7 @@ from blazr.metrics import Metrics
 from blazr.server.app import create_app
 from blazr.server.service import Service
 
-__all__ = ["bind_socket", "drain", "serve", "serve_app"]
+__all__ = ["bind_socket", "check_certificate", "drain", "serve", "serve_app"]
 
 logger = logging.getLogger("blazr.server")
 _BACKLOG = 1024
@@ -60,10 +61,11 @@ async def serve_app(
     on_listening  called with the URL once connections are taken
     exit_now      what a second signal does, given the exit status
 
-    Raises SettingsError when the address cannot be bound.
+    Raises SettingsError when the address cannot be bound or the certificate cannot be read.
     """
     service: Service = app.state.service
     settings = service.settings.server
+    check_certificate(settings)
     listener = bind_socket(settings.host, settings.port)
     url = _url(listener, settings)
     stopping = shutdown or asyncio.Event()
@@ -83,10 +85,14 @@ async def serve_app(
         finally:
             drained.set()
             starting.cancel()
-            await asyncio.gather(server, return_exceptions=True)
-            listener_errors = server.exception() if not server.cancelled() else None
-    if listener_errors is not None:
-        raise listener_errors
+            # A client that does not read would hold the connection, and with it Hypercorn, for ever.
+            await asyncio.wait({server}, timeout=_CLOSE_SECONDS + _FLUSH_SECONDS)
+            server.cancel()
+            await asyncio.wait({server})
+    if not server.cancelled() and (error := server.exception()) is not None:
+        if not stopping.is_set():
+            raise error
+        logger.warning("connections had to be cut: %r", error)  # Hypercorn's words for a client that did not let go
     if starting.done() and not starting.cancelled():
         starting.result()
 
@@ -125,6 +131,18 @@ def bind_socket(host: str, port: int) -> socket.socket:
         ) from error
     listener.setblocking(False)
     return listener
+
+
+def check_certificate(settings: ServerSettings) -> None:
+    """Raises SettingsError when the certificate or key cannot be used; Hypercorn would fail after it has begun."""
+    if settings.tls_cert is None:
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(settings.tls_cert, settings.tls_key)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise SettingsError(
+            f"server.tls_cert (--tls-cert) {settings.tls_cert} with server.tls_key (--tls-key) {settings.tls_key}: {error}"
+        ) from error
 
 
 def _config(settings: ServerSettings, listener: socket.socket) -> Config:
