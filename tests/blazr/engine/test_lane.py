@@ -190,7 +190,7 @@ async def test_a_deadline_ends_a_running_request() -> None:
     model, metrics = TinyModel(), Metrics()
     model.tiny.step_seconds = 0.005
     with lane_of(model, metrics=metrics) as lane:
-        late = GenerationRequest([1], SamplingParams(max_tokens=400), deadline=time.monotonic() + 0.05)
+        late = GenerationRequest([1], SamplingParams(max_tokens=400, temperature=0.0), deadline=time.monotonic() + 0.05)
         with pytest.raises(RequestTimeoutError, match="request_timeout_secs"):
             await texts(lane.submit(late))
         await until(lambda: lane.active == 0)

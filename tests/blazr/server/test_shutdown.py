@@ -3,8 +3,11 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
+import ssl
+import subprocess
 from typing import Any
 
 import httpx
@@ -171,3 +174,19 @@ async def test_a_client_that_does_not_read_cannot_hold_up_the_end(rig_of: Any) -
         rig.shutdown.set()
         async with asyncio.timeout(9):
             await rig.serving
+
+
+async def test_tls_is_served(rig_of: Any, tmp_path: Any) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs the openssl command to make a certificate")
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"]
+    subprocess.run([*command, *subject, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    rig = rig_of(TinyModel(says("safe")), tls_cert=cert, tls_key=key)
+    await rig.listen()
+    assert rig.url.startswith("https://")
+    async with httpx.AsyncClient(verify=ssl.create_default_context(cafile=cert)) as client:
+        reply = await client.post(rig.url + TEXT, json={"prompt": "q\n"})
+    assert reply.json()["choices"][0]["text"] == "safe"

@@ -141,7 +141,7 @@ def check_certificate(settings: ServerSettings) -> None:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(settings.tls_cert, settings.tls_key)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise SettingsError(
-            f"server.tls_cert (--tls-cert) {settings.tls_cert} with server.tls_key (--tls-key) {settings.tls_key}: {error}"
+            f"--tls-cert {settings.tls_cert} and --tls-key {settings.tls_key} cannot be used: {error}"
         ) from error
 
 
