@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from boostr.quant import QUANT_TYPES, Product, QuantTensor, take_rows
+from boostr.quant.kernels import kernels
 from numr import Tensor
 from numr.errors import DTypeError, ShapeError
 from tests.boostr.quant.random_weights import (
@@ -54,6 +55,16 @@ def test_a_row_does_not_depend_on_how_many_there_are(name: str, precision: str) 
     for m in (1, 7, 64):
         (some,) = product(Tensor(x.array[:m].copy()))
         assert relative_error(some.array, whole.array[:m]) < 1e-5
+
+
+@pytest.mark.skipif(kernels() is None, reason="BLAS orders its sums by the shape")
+@pytest.mark.parametrize("name", ROUNDED_TYPES)
+def test_fast_rows_have_the_same_bits_in_any_company(name: str) -> None:
+    weight, x = random_weight(name, 53, columns_of(name)), activations(300, columns_of(name))
+    product = Product([weight, random_weight("F16", 8, columns_of(name))])
+    whole = product(x)[0].array
+    for m in (1, 2, 3, 4, 5, 7, 8, 13, 64):
+        np.testing.assert_array_equal(product(Tensor(x.array[:m].copy()))[0].array, whole[:m])
 
 
 @pytest.mark.parametrize("precision", ["fast", "precise"])

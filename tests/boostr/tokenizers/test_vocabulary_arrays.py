@@ -36,13 +36,17 @@ def test_arrays_that_fit_are_a_vocabulary(tmp_path: Path, kind: str) -> None:
     [
         {"scores": ["0", "0"]},
         {"scores": np.zeros(2, np.bool_)},
+        {"scores": np.zeros(2, np.uint8)},
         {"scores": np.zeros(1, np.float32)},
+        {"scores": np.zeros(3, np.float32)},
         {"scores": 0.5},
         {"scores": [[0.5], [0.5, 0.5]]},
         {"token_type": ["1", "1"]},
         {"token_type": np.ones(2, np.float32)},
         {"token_type": np.ones(2, np.bool_)},
+        {"token_type": np.ones(2, np.uint8)},
         {"token_type": np.ones(1, np.int32)},
+        {"token_type": np.ones(3, np.int32)},
         {"token_type": 1},
         {"tokens": 5},
         {"tokens": np.zeros(2, np.int32)},
@@ -59,3 +63,8 @@ def test_arrays_that_do_not_fit_the_tokens_are_refused_by_key(tmp_path: Path, wr
 def test_merges_that_are_no_strings_are_refused_by_key(tmp_path: Path, merges: Any) -> None:
     with pytest.raises(TokenizerError, match=r"tokenizer\.ggml\.merges"):
         tokenizer(tmp_path, "gpt2", {"merges": merges})
+
+
+def test_a_merge_longer_than_every_token_is_left_out(tmp_path: Path) -> None:
+    values = {"tokens": ["a", "b"], "token_type": np.ones(2, np.int32)}
+    assert tokenizer(tmp_path, "gpt2", values).encode("ab") == [0, 1]

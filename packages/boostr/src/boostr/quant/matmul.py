@@ -39,8 +39,8 @@ class Product:
 
     Calling it with x (M, K) float32 returns one Tensor (M, N_i) float32 per weight. `precision` "fast" rounds the
     activations of quantized weights to int8 per block; "precise" keeps float32. Neither result depends on M beyond
-    float rounding. `few` overrides the measured number of rows up to which native kernels run. ShapeError or
-    DTypeError for weights or activations that do not fit.
+    float rounding, and with native kernels a fast product has the same bits for every M. `few` overrides the measured
+    number of rows up to which native kernels run. ShapeError or DTypeError for weights or activations that do not fit.
     """
 
     __slots__ = (
@@ -83,11 +83,15 @@ class Product:
         self._slices = tuple(zip([0, *ends[:-1]], ends, self.rows, strict=True))
 
     def _split(self, few: int | None) -> "tuple[tuple[list[int], Product], ...]":
-        """Products of a part each, where one native call cannot serve all: too many, or some without kernels."""
-        native = [at for at, weight in enumerate(self.weights) if kernels_for(weight) is not None]
-        other = [at for at in range(len(self.weights)) if at not in native]
-        groups = [native[at : at + MAX_WEIGHTS] for at in range(0, len(native), MAX_WEIGHTS)]
-        groups += [other] if other else []
+        """Products of a part each, where one native call cannot serve all: too many, some without kernels, or such
+        that take different paths when rows are many."""
+        kinds: dict[bool | None, list[int]] = {}
+        for at, weight in enumerate(self.weights):
+            rounds = activation_block(type_of(weight), self.precision) > 0
+            kinds.setdefault(None if kernels_for(weight) is None else rounds, []).append(at)
+        groups = [
+            places[at : at + MAX_WEIGHTS] for places in kinds.values() for at in range(0, len(places), MAX_WEIGHTS)
+        ]
         if len(groups) == 1:
             return ()
         return tuple((group, Product([self.weights[at] for at in group], self.precision, few=few)) for group in groups)

@@ -63,16 +63,16 @@ def _merge_model(vocabulary: Vocabulary, merges: Sequence[str], ignore_merges: b
     else:
         ids = dict(vocabulary.ids)
     pairs = [_pair(merge) for merge in merges]
-    try:
-        return models.BPE(vocab=ids, merges=pairs, ignore_merges=ignore_merges)
-    except Exception as error:  # the package raises bare Exception for a merge of unknown parts
-        usable = [(a, b) for a, b in pairs if a in ids and b in ids and a + b in ids]
-        if len(usable) == len(pairs):
-            raise TokenizerError(f"tokenizer.ggml.merges cannot be used: {error}") from error
+    # Sifted here, as the package panics on a merge that is longer than every token.
+    usable = [(a, b) for a, b in pairs if a in ids and b in ids and a + b in ids]
+    if len(usable) < len(pairs):
         _log.warning(
             "%d of %d merges name tokens that the vocabulary lacks; left out", len(pairs) - len(usable), len(pairs)
         )
+    try:
         return models.BPE(vocab=ids, merges=usable, ignore_merges=ignore_merges)
+    except Exception as error:  # the package raises nothing narrower
+        raise TokenizerError(f"tokenizer.ggml.merges cannot be used: {error}") from error
 
 
 def _pair(merge: object) -> tuple[str, str]:

@@ -114,25 +114,25 @@ def _tokens(metadata: Mapping[str, Any]) -> list[str]:
 def _types(metadata: Mapping[str, Any], count: int) -> list[int]:
     if metadata.get("tokenizer.ggml.token_type") is None:
         return [int(TokenType.NORMAL)] * count
-    return [int(value) for value in _array(metadata, "tokenizer.ggml.token_type", count, "iu")]
+    return [int(value) for value in _array(metadata, "tokenizer.ggml.token_type", count, np.signedinteger)]
 
 
 def _scores(metadata: Mapping[str, Any], count: int) -> Sequence[float] | None:
     if metadata.get("tokenizer.ggml.scores") is None:
         return None
-    return [float(value) for value in _array(metadata, "tokenizer.ggml.scores", count, "iuf")]
+    return [float(value) for value in _array(metadata, "tokenizer.ggml.scores", count, np.floating)]
 
 
-def _array(metadata: Mapping[str, Any], key: str, count: int, kinds: str) -> list[Any]:
+def _array(metadata: Mapping[str, Any], key: str, count: int, kind: type[np.number[Any]]) -> list[Any]:
     try:
         array = np.asarray(metadata[key])
     except (ValueError, TypeError, OverflowError) as error:
         raise TokenizerError(f"{key} is not an array of numbers") from error
-    if array.ndim != 1 or array.dtype.kind not in kinds or len(array) < count:
+    if array.shape != (count,) or not np.issubdtype(array.dtype, kind):
         raise TokenizerError(
-            f"{key} must hold one number for each of the {count} tokens, not {array.dtype} {array.shape}"
+            f"{key} must hold one {kind.__name__} for each of the {count} tokens, not {array.dtype} {array.shape}"
         )
-    values: list[Any] = array[:count].tolist()
+    values: list[Any] = array.tolist()
     return values
 
 

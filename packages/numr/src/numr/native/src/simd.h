@@ -6,7 +6,8 @@
    vf_max(a,b)     b where either is NaN; vf_min likewise
    vf_below(a,b,x,y)  x where a < b, else y (NaN: y)
    vf_scale2(p,k)  p * 2^k for integral k in [-160, 160]: overflows to infinity, keeps NaN
-   vf_sum4         the four sums of four vectors, written to out[0..3]
+   vf_sum4         the four sums of four vectors, written to out[0..3]; vf_sum adds in the same order, so that a sum
+                   has the same bits alone and in company
    vh_*            the same on IEEE half floats in memory; stores round to nearest even
 
    MQ x KQ is the shape of a register tile: how many query vectors by how many keys fit the register file. */

@@ -38,11 +38,6 @@ INLINE vf vf_scale2(vf p, vf k) { /* in two steps, so that neither power leaves 
   vf b = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23));
   return _mm256_mul_ps(_mm256_mul_ps(p, a), b);
 }
-INLINE float vf_sum(vf a) {
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
-}
 INLINE float vf_most(vf a) {
   __m128 s = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
   s = _mm_max_ps(s, _mm_movehl_ps(s, s));
@@ -51,6 +46,11 @@ INLINE float vf_most(vf a) {
 INLINE void vf_sum4(vf a, vf b, vf c, vf d, float *out) {
   vf s = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
   _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
+}
+INLINE float vf_sum(vf a) {
+  float out[4];
+  vf_sum4(a, a, a, a, out);
+  return out[0];
 }
 
 INLINE vf vh_load(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }

@@ -33,7 +33,6 @@ INLINE vf vf_below(vf a, vf b, vf x, vf y) {
 }
 INLINE vf vf_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 INLINE vf vf_scale2(vf p, vf k) { return _mm512_scalef_ps(p, k); }
-INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 INLINE float vf_most(vf a) { return _mm512_reduce_max_ps(a); }
 
 INLINE void vf_sum4(vf a, vf b, vf c, vf d, float *out) {
@@ -42,6 +41,11 @@ INLINE void vf_sum4(vf a, vf b, vf c, vf d, float *out) {
   __m512 s = _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
   __m256 h = _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
   _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
+}
+INLINE float vf_sum(vf a) {
+  float out[4];
+  vf_sum4(a, a, a, a, out);
+  return out[0];
 }
 
 INLINE vf vh_load(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
