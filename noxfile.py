@@ -92,6 +92,13 @@ def parity(session: nox.Session) -> None:
 
 
 @nox.session
+def sanitize(session: nox.Session) -> None:
+    """The native kernels under the address, undefined-behaviour and thread sanitizers, at every CPU level here."""
+    install_packages(session)
+    session.run("python", "tests/numr/native/sanitize.py")
+
+
+@nox.session
 def array_api(session: nox.Session) -> None:
     """The public array API suite. ARRAY_API_TESTS_DIR names a checkout of it with its specification beside it."""
     folder = os.environ.get("ARRAY_API_TESTS_DIR")
