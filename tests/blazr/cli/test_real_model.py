@@ -119,6 +119,8 @@ def test_serve_answers_and_stops(server: tuple[str, subprocess.Popen[str]], envi
     assert process.stderr is not None
     banner = process.stderr.read()
     assert f"at {address}" in banner
+    assert "POST /v1/completions 200" in banner  # the access log
+    assert "/health" not in banner
     assert "secret" not in banner
 
 

@@ -54,6 +54,5 @@ def set_up_logging(default: str = "warning") -> None:
     level = os.environ.get("BLAZR_LOG", "").lower() or default
     if level not in _LEVELS:
         raise click.UsageError(f"environment variable BLAZR_LOG must be one of {', '.join(_LEVELS)}, not {level!r}")
-    logging.basicConfig(
-        level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("blazr").setLevel(level.upper())  # again, where a command asks for more than the program did

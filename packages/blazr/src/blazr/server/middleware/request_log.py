@@ -70,7 +70,8 @@ class RequestLog:
         metrics.request_duration.labels(method, path, str(status)).observe(seconds)
         if self._log:
             client = (scope.get("client") or ("-",))[0]
-            logger.info(
+            logger.log(
+                logging.DEBUG if scope["path"] in PROBES else logging.INFO,
                 "%s %s %s %d %.1f ms %s",
                 client,
                 method,
