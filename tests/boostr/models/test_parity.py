@@ -1,4 +1,4 @@
-"""Every member of the Llama family gives the logits and the greedy text of transformers, in both config dialects.
+"""Every architecture gives the logits and the greedy text of transformers, in both config dialects.
 
 Weights are random and stored in bfloat16; goldens were computed in float32 from the same files.
 """
@@ -13,15 +13,22 @@ from tests.boostr.models.networks import ARCH, assert_same_until_near_tie, golde
 
 CASES = sorted(path.parent.name for path in ARCH.glob("*/golden.safetensors"))
 TOLERANCE = 2e-4
+# The gated delta rule in chunks, as the goldens have it, and row by row, as we run it, differ by up to 3e-4.
+RECURRENT_TOLERANCE = 5e-4
+
+
+def tolerance(case: str) -> float:
+    return RECURRENT_TOLERANCE if case.startswith(("qwen3_5", "qwen3_next")) else TOLERANCE
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_logits_and_greedy_text(case: str) -> None:
     network = load(ARCH / case)
     for prompt in golden(ARCH / case / "golden.safetensors"):
-        np.testing.assert_allclose(one_shot(network, prompt["input_ids"]), prompt["logits"], rtol=0, atol=TOLERANCE)
+        logits = one_shot(network, prompt["input_ids"])
+        np.testing.assert_allclose(logits, prompt["logits"], rtol=0, atol=tolerance(case))
         tokens, margins = greedy(network, prompt["input_ids"], len(prompt["greedy"]))
-        assert_same_until_near_tie(tokens, margins, prompt["greedy"].tolist(), TOLERANCE)
+        assert_same_until_near_tie(tokens, margins, prompt["greedy"].tolist(), tolerance(case))
 
 
 @pytest.mark.parametrize("config", sorted(ARCH.glob("*/config.hub_style.json")), ids=lambda path: path.parent.name)
@@ -30,9 +37,11 @@ def test_the_older_config_dialect_gives_the_same_network(config: Path, tmp_path:
     shutil.copyfile(config.parent / "model.safetensors", tmp_path / "model.safetensors")
     prompt = golden(config.parent / "golden.safetensors")[-1]
     network = load(tmp_path)
-    np.testing.assert_allclose(one_shot(network, prompt["input_ids"]), prompt["logits"], rtol=0, atol=TOLERANCE)
+    logits = one_shot(network, prompt["input_ids"])
+    np.testing.assert_allclose(logits, prompt["logits"], rtol=0, atol=tolerance(config.parent.name))
 
 
 def test_all_cases_are_there() -> None:
     assert set(CASES) >= {"llama", "llama_linear_rope", "llama_yarn", "llama_yarn_exact", "llama_tied_bias"}
     assert set(CASES) >= {"mistral", "qwen2", "qwen2_window", "qwen3", "internlm2"}
+    assert set(CASES) >= {"qwen3_5", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next"}

@@ -17,6 +17,9 @@ _COMPANIONS = ("adapter", "mmproj")
 # Where model_type is missing: a piece of architectures[0] in lower case -> model_type, specific ones first.
 _CLASS_NAMES = (
     ("internlm2", "internlm2"),
+    ("qwen3_5moe", "qwen3_5_moe"),
+    ("qwen3_5", "qwen3_5"),
+    ("qwen3next", "qwen3_next"),
     ("qwen3moe", "qwen3_moe"),
     ("qwen3", "qwen3"),
     ("qwen2moe", "qwen2_moe"),
@@ -28,6 +31,7 @@ _CLASS_NAMES = (
 
 # Where there is no config.json: a piece that some tensor name holds -> architecture, specific ones first.
 _TENSOR_NAMES = (
+    (".linear_attn.in_proj_qkvz", "qwen3_next"),
     (".linear_attn.", "qwen3_5"),
     (".mixer.", "mamba2"),
     ("mamba2.", "mamba2"),
@@ -83,6 +87,8 @@ def _from_names(names: Iterable[str], path: object) -> str:
             f"{path}: neither a config.json nor tensor names tell the architecture (first names: "
             f"{', '.join(names[:3])}); known: {', '.join(sorted(MODEL_TYPES))}"
         )
+    if kind == "qwen3_5" and any(".mlp.shared_expert_gate." in name for name in names):
+        return "qwen3_5_moe"
     if kind == "llama" and not any(name.endswith(".o_proj.bias") for name in names):
         return "qwen2" if any(name.endswith(".q_proj.bias") for name in names) else "llama"
     return kind

@@ -21,6 +21,7 @@ LIMITS = {
     "intermediate": 1 << 20,
     "vocab": 1 << 22,
     "context": 1 << 28,
+    "experts": 4096,
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.models.llama_config import LlamaConfig
+from boostr.models.registry import Unused
 from boostr.models.weights import Weights
 from boostr.nn import Attention, GatedMLP, RotaryEmbedding
 from boostr.state import Batch, StateSpec, Step
@@ -122,6 +123,11 @@ class Llama:
                 if bias:
                     shapes[f"layers.{n}.{stem}.bias"] = (out,)
         return shapes
+
+    @staticmethod
+    def unused(config: LlamaConfig) -> Unused:
+        """No tensors are left on disk."""
+        return ()
 
     @staticmethod
     def part_rows(config: LlamaConfig, part: str) -> NDArray[np.int64]:

@@ -29,6 +29,12 @@ __all__ = ["load_network"]
 
 Progress = Callable[[int, int], None]
 
+# What Source.edit names; computed in float64, so that the result is rounded once.
+EDITS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "one_plus": lambda w: 1 + w,
+    "minus_exp": lambda w: -np.exp(w),
+}
+
 _DTYPES: dict[str, Any] = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
 
@@ -52,7 +58,8 @@ def load_network(
     network_class, config_class = architecture(kind, GGUF_ARCHITECTURES if gguf else MODEL_TYPES)
     placement = Placement(checkpoint, (GGUF_NAMES if gguf else HF_NAMES)[kind])
     config = _config(config_class, kind, checkpoint, hf_config, placement)
-    wanted = placement.settle(network_class.shapes(config))
+    shapes = network_class.shapes(config)
+    wanted = placement.settle(shapes, network_class.unused(config))
     report = LoadReport(
         architecture=kind,
         format=checkpoint.format,
@@ -64,7 +71,8 @@ def load_network(
     )
     tensors = {}
     for path, part, tensor in _read(checkpoint, wanted, dtype, progress, report):
-        tensors[path] = tensor if part is None else _rows(tensor, network_class.part_rows(config, part))
+        tensor = tensor if part is None else _rows(tensor, network_class.part_rows(config, part))
+        tensors[path] = _shaped(tensor, shapes[path])
         report.parameters += int(np.prod(tensors[path].shape))
     return network_class(config, Weights(tensors, precision)), report
 
@@ -91,6 +99,8 @@ def _read(
     total, done = sum(sizes.values()), 0
     for path, place in wanted.items():
         tensor = _converted(checkpoint.tensor(place.name), f"{checkpoint.path}: tensor '{place.name}'", dtype)
+        if place.source.edit is not None:
+            tensor = _edited(tensor, place.source.edit)
         yield path, place.source.part, tensor
         if place.name in sizes:
             held = tensor.nbytes if isinstance(tensor, QuantTensor) else tensor.array.nbytes
@@ -111,6 +121,21 @@ def _converted(stored: Tensor | QuantTensor | NDArray[Any], what: str, dtype: st
         return Tensor(np.ascontiguousarray(array, dtype=np.float32))
     with np.errstate(over="ignore"):  # beyond float16 becomes infinity
         return Tensor(np.ascontiguousarray(array, dtype=_DTYPES[dtype] if dtype else array.dtype))
+
+
+def _edited(tensor: Weight, edit: str) -> Tensor:
+    array = tensor.dequantize() if isinstance(tensor, QuantTensor) else tensor.array
+    with np.errstate(over="ignore"):  # beyond float32 becomes infinity, as in the products
+        return Tensor(EDITS[edit](array.astype(np.float64)).astype(np.float32))
+
+
+def _shaped(tensor: Weight, shape: tuple[int, ...]) -> Weight:
+    """`tensor` in the network's own shape, which differs from the file's in axes of one at most."""
+    if tensor.shape == shape:
+        return tensor
+    if isinstance(tensor, QuantTensor):
+        return Tensor(tensor.dequantize().reshape(shape))
+    return Tensor(tensor.array.reshape(shape))
 
 
 def _rows(tensor: Weight, rows: NDArray[Any]) -> Weight:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boostr.errors import UnsupportedModelError, WeightsError
 from boostr.formats import Checkpoint, TensorInfo
 from boostr.models.names import INERT_GGUF, INERT_HF, NameTable, Source
+from boostr.models.registry import Unused
 
 __all__ = ["Placed", "Placement"]
 
 _SHOWN = 5  # names that an error lists before it only counts
-_LAYER = re.compile(r"\.(\d{1,6})\.")
+_PLACES = "ne"  # what the numbers in a name are: the layer, then the expert
+_NESTED = "model.language_model."
+_NUMBER = re.compile(r"\.(\d{1,6})(?=\.)")
 _PACKED = (".qweight", ".weight_scale_inv", ".weight_packed")
 
 
@@ -35,7 +38,7 @@ class Placement:
 
     def __init__(self, checkpoint: Checkpoint, table: NameTable) -> None:
         self._checkpoint = checkpoint
-        self._table = table if checkpoint.format == "gguf" else _without_prefix(table, checkpoint.names())
+        self._table = table if checkpoint.format == "gguf" else _prefixed(table, checkpoint.names())
         self._by_stem: dict[str, list[str]] = {}
         for path, source in self._table.items():
             self._by_stem.setdefault(source.name, []).append(path)
@@ -49,8 +52,8 @@ class Placement:
                     self.skipped[name] = reason
         self.found: dict[str, TensorInfo] = {path: checkpoint.info(place.name) for path, place in self.placed.items()}
 
-    def settle(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Placed]:
-        """{attribute path: tensor} for exactly the parameters of `shapes`.
+    def settle(self, shapes: Mapping[str, tuple[int, ...]], unused: Unused = ()) -> dict[str, Placed]:
+        """{attribute path: tensor} for exactly the parameters of `shapes`; `unused` ones are skipped.
 
         Raises WeightsError for missing, left-over and wrong-shape tensors, all in one message.
         """
@@ -61,6 +64,10 @@ class Placement:
             )
         if "lm_head.weight" in self.placed and "lm_head.weight" not in shapes:
             self.skipped[self.placed["lm_head.weight"].name] = "tied: the embedding matrix is the output matrix"
+        for name in self._checkpoint.names():
+            reason = next((reason for pattern, reason in unused if re.fullmatch(pattern, name)), None)
+            if reason is not None:
+                self.skipped[name] = reason
         wanted = {path: self.placed[path] for path in shapes if path in self.placed}
         used = {place.name for place in wanted.values()}
         faults = {
@@ -75,23 +82,25 @@ class Placement:
 
     def _place(self, name: str) -> bool:
         stem, _, kind = name.rpartition(".")
-        layer = _LAYER.search(stem)
-        pattern = stem if layer is None else f"{stem[: layer.start()]}.{{n}}.{stem[layer.end() :]}"
-        paths = self._by_stem.get(pattern, []) if kind in ("weight", "bias") else []
-        for path in paths:
-            full = path if layer is None else path.replace("{n}", str(int(layer[1])))
-            self.placed[f"{full}.{kind}"] = Placed(name, self._table[path])
-        return bool(paths)
+        suffix = f".{kind}" if kind in ("weight", "bias") else None
+        for text, ending in ((name, ""), (stem, suffix)):
+            pattern, numbers = _pattern(text)
+            paths = [path for path in self._by_stem.get(pattern, []) if self._table[path].whole == (ending == "")]
+            if ending is not None and paths:
+                for path in paths:
+                    self.placed[_filled(path, numbers) + ending] = Placed(name, self._table[path])
+                return True
+        return False
 
     def _name_of(self, path: str) -> str:
         """The checkpoint name under which a parameter would be found."""
         stem, _, kind = path.rpartition(".")
-        layer = _LAYER.search(stem)
-        pattern = stem if layer is None else f"{stem[: layer.start()]}.{{n}}.{stem[layer.end() :]}"
-        source = self._table.get(pattern)
-        if source is None:
-            return path
-        return f"{source.name if layer is None else source.name.replace('{n}', layer[1])}.{kind}"
+        for text, ending in ((path, ""), (stem, f".{kind}")):
+            pattern, numbers = _pattern(text)
+            source = self._table.get(pattern)
+            if source is not None:
+                return _filled(source.name, numbers) + ending
+        return path
 
     def _wrong_shapes(self, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Placed]) -> list[str]:
         expected: dict[str, tuple[int, ...]] = {}
@@ -99,14 +108,50 @@ class Placement:
             rows = expected[place.name][0] if place.name in expected else 0  # parts of a fused tensor add up
             expected[place.name] = (rows + shapes[path][0], *shapes[path][1:])
         stored = {name: tuple(self._checkpoint.info(name).shape) for name in expected}
-        return [f"{name} is {stored[name]}, not {shape}" for name, shape in expected.items() if stored[name] != shape]
+        # Axes of one do not count: formats differ in whether they keep them.
+        return [
+            f"{name} is {stored[name]}, not {shape}"
+            for name, shape in expected.items()
+            if _without_ones(stored[name]) != _without_ones(shape)
+        ]
 
 
-def _without_prefix(table: NameTable, names: Iterable[str]) -> NameTable:
-    """The table, less its "model." where a checkpoint was saved from inside the outer model."""
-    if any(name.startswith("model.") for name in names):
-        return table
-    return {path: Source(s.name.removeprefix("model."), s.part, s.paired) for path, s in table.items()}
+def _prefixed(table: NameTable, names: Iterable[str]) -> NameTable:
+    """The table with the "model." of the checkpoint's names: longer in models of text and images, or left out."""
+    prefix = ""
+    for name in names:
+        if name.startswith(_NESTED):
+            prefix = _NESTED
+            break
+        if name.startswith("model."):
+            prefix = "model."
+    return {
+        path: replace(source, name=prefix + source.name.removeprefix("model."))
+        if source.name.startswith("model.")
+        else source
+        for path, source in table.items()
+    }
+
+
+def _pattern(name: str) -> tuple[str, list[int]]:
+    """The name with its first number as {n} and its second as {e}, and those numbers."""
+    numbers: list[int] = []
+
+    def place(match: re.Match[str]) -> str:
+        numbers.append(int(match[1]))
+        return f".{{{_PLACES[len(numbers) - 1]}}}"
+
+    return _NUMBER.sub(place, name, count=len(_PLACES)), numbers
+
+
+def _filled(pattern: str, numbers: list[int]) -> str:
+    for place, number in zip(_PLACES, numbers, strict=False):
+        pattern = pattern.replace(f"{{{place}}}", str(number))
+    return pattern
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)
 
 
 def _listed(names: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -13,16 +13,25 @@ from boostr.formats import TensorInfo
 from boostr.models.network import Network
 from boostr.models.weights import Weights
 
-__all__ = ["GGUF_ARCHITECTURES", "MODEL_TYPES", "Architecture", "ConfigReader", "architecture"]
+__all__ = ["GGUF_ARCHITECTURES", "MODEL_TYPES", "Architecture", "ConfigReader", "Unused", "architecture"]
+
+# Patterns of whole checkpoint names that a network leaves on disk, with the reason.
+Unused = Sequence[tuple[str, str]]
 
 # config.json's model_type -> "module:network class:config class"
 _LLAMA = "llama:Llama:LlamaConfig"
+_QWEN35 = "qwen3_5:Qwen35:Qwen35Config"
 MODEL_TYPES = {
     "llama": _LLAMA,
     "mistral": _LLAMA,
     "qwen2": _LLAMA,
     "qwen3": _LLAMA,
     "internlm2": _LLAMA,
+    "qwen3_5": _QWEN35,
+    "qwen3_5_text": _QWEN35,
+    "qwen3_5_moe": _QWEN35,
+    "qwen3_5_moe_text": _QWEN35,
+    "qwen3_next": _QWEN35,
 }
 
 # GGUF's general.architecture -> the same
@@ -32,6 +41,9 @@ GGUF_ARCHITECTURES = {
     "qwen2": _LLAMA,
     "qwen3": _LLAMA,
     "internlm2": _LLAMA,
+    "qwen35": _QWEN35,
+    "qwen35moe": _QWEN35,
+    "qwen3next": _QWEN35,
 }
 
 
@@ -49,6 +61,7 @@ class Architecture(Protocol):
     def __call__(self, config: Any, weights: Weights) -> Network: ...
     def shapes(self, config: Any) -> dict[str, tuple[int, ...]]: ...
     def part_rows(self, config: Any, part: str) -> NDArray[Any]: ...
+    def unused(self, config: Any) -> Unused: ...
 
 
 def architecture(name: str, table: Mapping[str, str] = MODEL_TYPES) -> tuple[Architecture, ConfigReader]:

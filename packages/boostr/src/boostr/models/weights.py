@@ -42,6 +42,20 @@ class Weights:
     def norm(self, module: str, eps: float) -> RMSNorm:
         return RMSNorm(_dense(self._tensors[f"{self._prefix}{module}.weight"]), eps)
 
+    def stacked(self, module: str, index: int, rows: slice = slice(None)) -> Linear:
+        """Of a weight with one matrix per `index`, that one as a linear map; `rows` are those of its outputs it has."""
+        tensor = self._tensors[f"{self._prefix}{module}.weight"]
+        if isinstance(tensor, Tensor):
+            return Linear(Tensor(tensor.array[index][rows]), None, self._precision)
+        matrix = tensor[index]
+        return Linear(matrix if rows == slice(None) else matrix[rows], None, self._precision)
+
+    def floats(self, path: str) -> NDArray[np.float32]:
+        """A small tensor, whatever its stored type."""
+        tensor = self._tensors[self._prefix + path]
+        array = tensor.array if isinstance(tensor, Tensor) else tensor.dequantize()
+        return np.ascontiguousarray(array, dtype=np.float32)
+
     def divisors(self, path: str) -> NDArray[np.float32]:
         """A vector that frequencies are divided by. Raises WeightsError where one is not above zero."""
         array: NDArray[np.float32] = _dense(self._tensors[self._prefix + path]).array

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.errors import ParameterError
+from boostr.state.memory import MemoryLayer, MemorySpan, MemoryTable
 from boostr.state.sequence import SequenceState
 from numr import Tensor
 from numr.nn import SPAN, KVLayer, KVTable
@@ -37,9 +38,11 @@ class Step:
     """What layers need of a pass besides activations; made once, read by every layer."""
 
     table: KVTable  # the spans, and the segments with their keys and values
-    kv_layers: tuple[KVLayer, ...]  # where each layer's blocks lie in a segment
+    kv_layers: tuple[KVLayer, ...]  # where each attention layer's blocks lie in a segment
     positions: Tensor  # (T,) int64
     length: int  # all positions are below
+    memory: MemoryTable | None = None  # where recurrent layers find and leave each span's memory
+    memory_layers: tuple[MemoryLayer, ...] = ()  # where each recurrent layer's part of it lies
 
 
 @dataclass(slots=True)
@@ -82,12 +85,13 @@ class Batch:
 
     def begin(self) -> Step:
         """Reserve room in every state and describe the pass to the layers. Raises DeviceMemoryError."""
-        layout = self.spans[0].state.layout
+        first = self.spans[0].state
+        layout, memory_layout = first.layout, first.memory_layout
         spans = np.empty((len(self.spans), 5), np.int64)
         tables, owners, segment, length = [], [], 0, 0
         for at, span in enumerate(self.spans):
             state, count = span.state, span.stop - span.start
-            if state.layout is not layout and state.layout != layout:
+            if (state.layout, state.memory_layout) != (layout, memory_layout):
                 raise ParameterError("the states of one batch must be of one network and one cache dtype", "sequences")
             state.reserve(count)
             table = state.segments
@@ -98,7 +102,14 @@ class Batch:
             owners.append(state.owners)
         segments = tables[0] if len(tables) == 1 else np.concatenate(tables)
         kv = KVTable(spans.view(SPAN).reshape(-1), segments, layout.dtype, owners)
-        return Step(kv, layout.layers, Tensor(self.positions), length)
+        memory = self._memories() if memory_layout.layers else None
+        return Step(kv, layout.layers, Tensor(self.positions), length, memory, memory_layout.layers)
+
+    def _memories(self) -> MemoryTable:
+        # After all states have their room: from start_memory on, a pass that fails spoils a state.
+        rows = [(span.start, span.stop - span.start, *span.state.start_memory()) for span in self.spans]
+        owners = [span.state for span in self.spans]
+        return MemoryTable(np.array(rows, np.int64).view(MemorySpan).reshape(-1), owners)
 
     def finish(self) -> None:
         """Advance every state by its tokens, after the last layer has written them."""

@@ -1,4 +1,5 @@
-"""The state of one sequence: how many tokens it has read, and the segments that hold their keys and values.
+"""The state of one sequence: how many tokens it has read, the segments that hold their keys and values, and what its
+recurrent layers made of them.
 
 A segment views the first tokens of a buffer. Buffers are written by the state that made them and only past what
 another state reads, so that a fork shares its prefix without copying. One thread at a time; knows no model.
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.errors import DeviceMemoryError, ParameterError
+from boostr.state.memory import ALIGNMENT, SequenceMemory
 from boostr.state.spec import StateSpec
 from numr.nn import SEGMENT
 
@@ -22,7 +24,6 @@ __all__ = ["SequenceState", "Snapshot", "resident_bytes"]
 FIRST_SEGMENT = 256  # tokens a new sequence reserves
 FORK_SEGMENT = 64  # tokens a fork reserves: it often adds a short suffix only
 LARGEST_SEGMENT = 4096  # growth doubles up to here, so that a long context wastes at most this much
-ALIGNMENT = 64  # bytes; a cache line, and the widest vector register
 
 _CAPACITY, _LENGTH = 1, 3  # columns of a segment row (base, capacity, start, length)
 
@@ -58,11 +59,12 @@ class Snapshot:
     length: int
     _buffers: tuple[_Buffer, ...]
     _rows: NDArray[np.int64]
+    _memory: SequenceMemory | None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the buffers that this snapshot keeps alive."""
-        return sum(buffer.memory.nbytes for buffer in self._buffers)
+        return sum(_held(self).values())
 
 
 class SequenceState:
@@ -75,11 +77,16 @@ class SequenceState:
     def __init__(self, spec: StateSpec, cache_dtype: str = "float16") -> None:
         self.spec = spec
         self.layout = spec.kv_layout(cache_dtype)
+        self.memory_layout = spec.memory_layout
+        self.recurrent = bool(self.memory_layout.layers)
         self.length = 0  # tokens read so far
         self._growth = FIRST_SEGMENT
         self._key = object()  # names this state as the writer of its buffers
         self._buffers: list[_Buffer] = []
         self._end = 0  # tokens that the segments cover: past `length` while a pass runs
+        self._memory: SequenceMemory | None = None  # what recurrent layers made of the first `length` tokens
+        self._next: SequenceMemory | None = None  # where a pass leaves it; the same object where nobody else reads it
+        self._torn = False  # a pass that writes `_memory` in place has begun and not finished
         self._hold(np.empty((0, 4), np.int64))
 
     def __repr__(self) -> str:
@@ -92,12 +99,13 @@ class SequenceState:
     @property
     def nbytes(self) -> int:
         """Bytes of all buffers that this state reads; see `own_nbytes` and `resident_bytes` about shared ones."""
-        return sum(buffer.memory.nbytes for buffer in self._buffers)
+        return sum(_held(self).values())
 
     @property
     def own_nbytes(self) -> int:
         """Bytes of the buffers that this state made and may still write."""
-        return sum(buffer.memory.nbytes for buffer in self._buffers if buffer.writer is self._key)
+        own = sum(buffer.memory.nbytes for buffer in self._buffers if buffer.writer is self._key)
+        return own if self._memory is None or self._memory.frozen else own + self._memory.nbytes
 
     @property
     def segments(self) -> NDArray[Any]:
@@ -110,7 +118,12 @@ class SequenceState:
         return tuple(self._buffers)
 
     def reserve(self, n: int) -> None:
-        """Make room for a pass of `n` tokens: afterwards the segments cover `length + n`. Raises DeviceMemoryError."""
+        """Make room for a pass of `n` tokens: afterwards the segments cover `length + n`.
+
+        Raises DeviceMemoryError, and ParameterError where a pass that failed has left half of its tokens behind.
+        """
+        if self.recurrent:
+            self._reserve_memory()
         target = self.length + n
         if self._end > self.length:  # a pass that failed left its tokens covered
             self._cover(self.length)
@@ -127,18 +140,38 @@ class SequenceState:
         if self.length + n > self._end:
             raise ParameterError(f"advance({n}) past the {self._end - self.length} tokens reserved", "n")
         self.length += n
+        if n and self.recurrent:
+            self._memory, self._torn = self._next, False
+
+    def start_memory(self) -> tuple[int, int]:
+        """Addresses (source, target) of the recurrent memory for the pass that begins; a source of 0 means none yet.
+
+        From here to `advance` the memory may be half written: a state whose pass failed says so when it is next used.
+        """
+        target = self._next
+        assert target is not None, "reserve comes first"
+        self._torn = target is self._memory
+        return 0 if self._memory is None else self._memory.address, target.address
 
     def truncate(self, n: int) -> None:
-        """Forget all but the first `n` tokens. Buffers that only they used are freed."""
+        """Forget all but the first `n` tokens. Buffers that only they used are freed.
+
+        A recurrence cannot be run backwards: with recurrent layers `n` is the length or 0. Take a `snapshot` at each
+        position to return to, and `restore` it.
+        """
         if not 0 <= n <= self.length:
             raise ParameterError(f"truncate({n}): the state holds {self.length} tokens", "n")
+        self._refuse_rewinding(n, "n")
         self.length = n
         self._cover(n)
+        if n == 0:
+            self._hold_memory(None)
 
     def fork(self, at: int | None = None) -> SequenceState:
         """A state that has read the first `at` tokens (None: all), sharing their memory.
 
-        Costs a row a segment. Both states can go on, in any order; neither sees what the other adds.
+        Costs a row a segment; recurrent memories are copied by the first pass of each state. Both states can go on, in
+        any order; neither sees what the other adds. With recurrent layers `at` is the length or 0.
         """
         child = SequenceState(self.spec, self.cache_dtype)
         child._growth = FORK_SEGMENT
@@ -146,14 +179,18 @@ class SequenceState:
         return child
 
     def snapshot(self, at: int | None = None) -> Snapshot:
-        """This state after its first `at` tokens (None: all), to come back to."""
+        """This state after its first `at` tokens (None: all), to come back to. With recurrent layers all, or 0."""
         length = self.length if at is None else at
         if not 0 <= length <= self.length:
             raise ParameterError(f"position {length} is outside the {self.length} tokens of this state", "at")
+        self._refuse_rewinding(length, "at")
+        memory = self._memory if length else None
+        if memory is not None:
+            memory.frozen = True
         buffers, rows = self._covering(length)
         for buffer in buffers:
             buffer.frozen = max(buffer.frozen, min(buffer.capacity, length - buffer.start))
-        return Snapshot(self.spec, self.cache_dtype, length, tuple(buffers), rows)
+        return Snapshot(self.spec, self.cache_dtype, length, tuple(buffers), rows, memory)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what the snapshot was, whichever state of the same network it was taken from."""
@@ -162,6 +199,37 @@ class SequenceState:
         self.length = self._end = snapshot.length
         self._buffers = list(snapshot._buffers)
         self._hold(snapshot._rows.copy())
+        self._hold_memory(snapshot._memory)
+
+    def _refuse_rewinding(self, n: int, param: str) -> None:
+        if not self.recurrent or n == 0:
+            return
+        if n < self.length:
+            raise ParameterError(
+                f"the recurrent layers of this network cannot go back from {self.length} to {n} tokens; "
+                "take a snapshot at the position and restore it",
+                param,
+            )
+        self._refuse_torn()
+
+    def _refuse_torn(self) -> None:
+        if self._torn:
+            raise ParameterError(
+                f"a pass failed after {self.length} tokens and left the recurrent layers somewhere behind them; "
+                "restore a snapshot, or truncate(0) and run the sequence again",
+                "state",
+            )
+
+    def _reserve_memory(self) -> None:
+        self._refuse_torn()
+        memory = self._memory
+        if memory is not None and not memory.frozen:
+            self._next = memory
+        elif self._next is memory or self._next is None:
+            self._next = SequenceMemory(self.memory_layout.nbytes)
+
+    def _hold_memory(self, memory: SequenceMemory | None) -> None:
+        self._memory, self._next, self._torn = memory, None, False
 
     def _writable(self, buffer: _Buffer) -> bool:
         used = self._end - buffer.start
@@ -198,5 +266,15 @@ class SequenceState:
 
 def resident_bytes(states: Iterable[SequenceState | Snapshot]) -> int:
     """Bytes that these states hold together: a buffer that several of them share counts once."""
-    buffers = {id(buffer): buffer.memory.nbytes for state in states for buffer in state._buffers}
+    buffers: dict[int, int] = {}
+    for state in states:
+        buffers |= _held(state)
     return sum(buffers.values())
+
+
+def _held(state: SequenceState | Snapshot) -> dict[int, int]:
+    """{identity: bytes} of the buffers behind a state."""
+    held = {id(buffer): buffer.memory.nbytes for buffer in state._buffers}
+    if state._memory is not None:
+        held[id(state._memory)] = state._memory.nbytes
+    return held
