@@ -66,7 +66,7 @@ def test_a_seed_repeats_the_text(environ: dict[str, str]) -> None:
 def test_info_is_quick_and_complete(environ: dict[str, str]) -> None:
     began = time.monotonic()
     done = run(environ, "info", "smollm2", "--json")
-    assert time.monotonic() - began < 2  # a second for a process of its own on a busy machine
+    assert time.monotonic() - began < 5  # half a second on a quiet machine
     facts = json.loads(done.stdout)
     assert (facts["num_layers"], facts["hidden_size"], facts["vocab_size"]) == (30, 576, 49152)
     assert (facts["num_heads"], facts["num_kv_heads"], facts["context_length"]) == (9, 3, 8192)
