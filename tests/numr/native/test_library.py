@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 from numr import native
 from numr.errors import NativeError
 from numr.native import NativeLibrary, compiler, levels, load_library, loader
+from numr.native.recipe import Recipe
 
 HERE = Path(__file__).parent
 PLAIN_C = 'int probe_answer(void);\n__attribute__((visibility("default"))) int probe_answer(void) { return %d; }\n'
@@ -155,8 +155,13 @@ def test_zig_is_told_processors_in_its_own_words(sources: Path, tmp_path: Path) 
     zig.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/line"\n')
     zig.chmod(0o755)
     built = compiler.Compiler((str(zig), "cc"), "clang")
-    for flags, expected in ((["-march=x86-64-v3"], "-march=x86_64_v3"), (["-DX"], "-mcpu=baseline -DX")):
-        built.build([sources / "answer.c"], flags, tmp_path / "out")
+    spelled = {
+        "-march=x86-64-v3": "-march=x86_64_v3",
+        "-march=armv8-a+dotprod": "-mcpu=baseline+dotprod",
+        "-DX": "-mcpu=baseline -DX",
+    }
+    for flag, expected in spelled.items():
+        built.build([sources / "answer.c"], [flag], tmp_path / "out")
         assert f" {expected} " in (tmp_path / "line").read_text()
 
 
@@ -167,24 +172,58 @@ def test_sources_that_do_not_compile_are_a_warning_with_the_complaint(cache: Pat
     assert not list(cache.glob("*.part"))
 
 
+def prebuild(sources: Path, level: str, *, stamp: str | None = None) -> Path:
+    """What a wheel holds: the library of `sources` with its stamp, or with another one, or ("") with none."""
+    recipe = Recipe("answer", sources, ("answer.c",), (), compiler.MATH_FLAGS, sources.parent / "lib")
+    unit = sources.parent / "stamp.c"
+    text = recipe.stamp_unit(level)
+    unit.write_text(text if stamp is None else text.replace(recipe.stamp(level), stamp) if stamp else "int unused;\n")
+    recipe.prebuilt.mkdir(exist_ok=True)
+    target = recipe.prebuilt / f"libanswer-{level}{loader._SUFFIX}"
+    found = compiler.find_compiler()
+    assert found is not None
+    found.build([*recipe.paths, unit], recipe.options(level), target)
+    return target
+
+
 def test_a_prebuilt_library_comes_first_best_level_first(
     cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = sources.parent / "lib"
-    folder.mkdir()
-    built = load_library("answer", sources, ["answer.c"])
-    assert built is not None
-    suffix = built.path.suffix
-    shutil.copy(built.path, folder / f"libanswer-baseline{suffix}")
-    (sources / "answer.c").write_text(PLAIN_C % 2)
     monkeypatch.delenv("NUMR_CPU_LEVEL", raising=False)
+    path = prebuild(sources, "baseline")
     found = load_library("answer", sources, ["answer.c"])
     assert answer(found) == 1
     assert found is not None
-    assert (found.found, found.level, found.compiler) == ("prebuilt", "baseline", None)
-    best = levels.supported()[0]
-    (folder / f"libanswer-{best}{suffix}").write_text("for another platform")
-    assert load_library("answer", sources, ["answer.c"]).path == folder / f"libanswer-baseline{suffix}"  # type: ignore[union-attr]
+    assert (found.found, found.level, found.compiler, found.path) == ("prebuilt", "baseline", None, path)
+    assert not cache.exists()
+    best = path.with_name(path.name.replace("baseline", levels.supported()[0]))
+    if best != path:
+        best.write_text("for another platform")
+        assert load_library("answer", sources, ["answer.c"]).path == path  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("change", ["source", "flags", "level", "stamp", "no stamp"])
+def test_a_stale_prebuilt_library_is_named_and_not_used(
+    cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setenv("NUMR_CPU_LEVEL", "baseline")
+    stamps = {"stamp": "answer baseline 0123", "no stamp": "", "level": "answer avx2 0123"}
+    path = prebuild(sources, "baseline", stamp=stamps.get(change))
+    if change == "source":
+        (sources / "answer.c").write_text(PLAIN_C % 2)
+    flags = ["-DOTHER"] if change == "flags" else compiler.MATH_FLAGS
+    with pytest.warns(RuntimeWarning, match=rf"{path.name} was built from other sources"):
+        found = load_library("answer", sources, ["answer.c"], flags=flags)
+    assert answer(found) == (2 if change == "source" else 1)
+    assert found is not None
+    assert found.found == "compiled"
+
+
+def test_build_tools_learn_what_was_asked_for(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMR_CPU_LEVEL", "none")
+    assert load_library("answer", sources, ["answer.c"], flags=["-DX"]) is None
+    recipe = native.requested()["answer"]
+    assert (recipe.units, recipe.flags, recipe.prebuilt) == (("answer.c",), ("-DX",), sources.parent / "lib")
 
 
 def test_a_forced_level_is_the_one_that_is_built(cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +266,10 @@ def test_levels_of_processors(flags: str, expected: list[str], monkeypatch: pyte
 
 def test_levels_of_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "machine", lambda: "aarch64")
+    monkeypatch.setattr(levels, "_cpu_flags", lambda: frozenset({"fp", "asimd"}))
     assert levels.supported() == ("neon", "baseline")
+    monkeypatch.setattr(levels, "_cpu_flags", lambda: frozenset({"fp", "asimd", "asimddp"}))
+    assert levels.supported() == ("neondot", "neon", "baseline")
     monkeypatch.setattr(levels, "machine", lambda: "riscv64")
     assert levels.supported() == ("baseline",)
 

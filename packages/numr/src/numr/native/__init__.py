@@ -14,6 +14,7 @@ from typing import Any
 from numr.native.compiler import MATH_FLAGS, find_compiler
 from numr.native.levels import supported
 from numr.native.loader import NativeLibrary, load_library
+from numr.native.recipe import requested
 from numr.native.threads import get_num_threads, limit_blas, on_change, set_num_threads
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "library",
     "limit_blas",
     "load_library",
+    "requested",
     "runtime_address",
     "set_num_threads",
     "show_config",
@@ -66,7 +68,8 @@ def runtime_address() -> int:
 
 
 def level() -> str:
-    """The CPU level that runs: "avx512vnni", "avx512", "avx2", "neon", "baseline" (plain C) or "none" (NumPy)."""
+    """The CPU level that runs: "avx512vnni", "avx512", "avx2" on x86-64, "neondot", "neon" on ARM, "baseline" (plain C)
+    anywhere, or "none" (NumPy)."""
     loaded = library()
     return loaded.level if loaded else "none"
 

@@ -63,8 +63,11 @@ def find_compiler() -> Compiler | None:
 
 def _for_zig(flags: Sequence[str]) -> list[str]:
     # zig writes x86_64_v3 for x86-64-v3, and without a name it would compile for this very machine
-    spelled = [flag.replace("-march=x86-64-", "-march=x86_64_") for flag in flags]
-    return spelled if any(flag.startswith("-march=") for flag in spelled) else ["-mcpu=baseline", *spelled]
+    spelled = [
+        flag.replace("-march=x86-64-", "-march=x86_64_").replace("-march=armv8-a", "-mcpu=baseline") for flag in flags
+    ]
+    named = any(flag.startswith(("-march=", "-mcpu=")) for flag in spelled)
+    return spelled if named else ["-mcpu=baseline", *spelled]
 
 
 def _commands() -> list[list[str]]:

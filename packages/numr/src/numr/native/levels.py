@@ -10,17 +10,24 @@ from pathlib import Path
 
 from numr.errors import NativeError
 
+Ladder = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+
 # Best first, per machine: (level, /proc/cpuinfo flags it needs, compiler flags).
 _AVX2 = ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe")
 _AVX512 = (*_AVX2, "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd")
-_LADDERS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
+_LADDERS: dict[str, Ladder] = {
     "x86_64": (
         ("avx512vnni", (*_AVX512, "avx512_vnni"), ("-march=x86-64-v4", "-mavx512vnni")),
         ("avx512", _AVX512, ("-march=x86-64-v4",)),
         ("avx2", _AVX2, ("-march=x86-64-v3",)),
         ("baseline", (), ()),
     ),
-    "aarch64": (("neon", (), ()), ("baseline", (), ("-DNUMR_PLAIN",))),
+    # The byte products of "neondot" are not in ARMv8.0, which "neon" is; of ARMv8.2 it needs nothing else.
+    "aarch64": (
+        ("neondot", ("asimddp",), ("-march=armv8-a+dotprod",)),
+        ("neon", (), ()),
+        ("baseline", (), ("-DNUMR_PLAIN",)),
+    ),
 }
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
@@ -33,15 +40,18 @@ def machine() -> str:
 
 def supported() -> tuple[str, ...]:
     """The levels this machine can run, best first; at least "baseline" (plain C)."""
-    flags = _cpu_flags() if machine() == "x86_64" else frozenset()
-    ladder = _LADDERS.get(machine(), (("baseline", (), ()),))
-    return tuple(level for level, needs, _ in ladder if flags.issuperset(needs))
+    flags = _cpu_flags()
+    return tuple(level for level, needs, _ in ladder(machine()) if flags.issuperset(needs))
 
 
-def compiler_flags(level: str) -> tuple[str, ...]:
-    """What to tell the compiler so that it may use the level's instructions."""
-    ladder = _LADDERS.get(machine(), ())
-    return next((flags for name, _, flags in ladder if name == level), ())
+def ladder(processor: str) -> Ladder:
+    """The levels of a processor family, best first: (name, /proc/cpuinfo flags it needs, compiler flags)."""
+    return _LADDERS.get(processor, (("baseline", (), ()),))
+
+
+def compiler_flags(level: str, processor: str | None = None) -> tuple[str, ...]:
+    """What to tell the compiler so that it may use the level's instructions; `processor` is this machine's if None."""
+    return next((flags for name, _, flags in ladder(processor or machine()) if name == level), ())
 
 
 def forced() -> str | None:
@@ -65,15 +75,16 @@ def candidates() -> tuple[str, ...]:
 
 @functools.cache
 def _cpu_flags() -> frozenset[str]:
-    # Linux hides there what the kernel does not save on a task switch. Elsewhere on x86 only plain C is certain.
+    # Linux hides there what the kernel does not save on a task switch. Every Mac with an ARM processor has the byte
+    # products; elsewhere only the lowest levels are certain.
     if not sys.platform.startswith("linux"):
-        return frozenset()
+        return frozenset({"asimddp"} if sys.platform == "darwin" and machine() == "aarch64" else ())
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return frozenset()
     for line in text.splitlines():
         name, _, value = line.partition(":")
-        if name.strip() == "flags":
+        if name.strip() in ("flags", "Features"):  # as x86 and ARM call them
             return frozenset(value.split())
     return frozenset()

@@ -23,6 +23,7 @@ from numr.errors import NativeError
 from numr.native import levels
 from numr.native.cache import build_lock, is_trusted, open_cache
 from numr.native.compiler import MATH_FLAGS, Compiler, find_compiler
+from numr.native.recipe import Recipe, remember
 
 _log = logging.getLogger(__name__)
 _SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
@@ -62,18 +63,21 @@ def load_library(
 ) -> NativeLibrary | None:
     """Load library `name`, or return None (with one warning per process) where NumPy has to do the work.
 
-    A prebuilt file lib<name>-<level>.so in `prebuilt` (default: folder `lib` beside the folder `sources`) comes first.
-    Otherwise `units`, files of `sources`, are compiled with `flags` and the folders `includes`; the cache's key covers
-    every .c and .h of those folders, the flags and the compiler. Raises NativeError for a bad NUMR_CPU_LEVEL.
+    A prebuilt file lib<name>-<level>.so in `prebuilt` (default: folder `lib` beside the folder `sources`) comes first,
+    if it was made of the very sources that lie here. Otherwise `units`, files of `sources`, are compiled with `flags`
+    and the folders `includes`; the cache's key covers every .c and .h of `sources`, the units, the headers of
+    `includes`, the flags and the compiler. Raises NativeError for a bad NUMR_CPU_LEVEL.
     """
+    recipe = Recipe(name, sources, tuple(units), tuple(includes), tuple(flags), prebuilt or sources.parent / "lib")
+    remember(recipe)
     wanted = levels.candidates()
     if not wanted:
         return None
-    found = _find_prebuilt(name, wanted, prebuilt or sources.parent / "lib")
+    found = _find_prebuilt(recipe, wanted)
     if found is not None:
         return found
     try:
-        return _compiled(name, wanted[0], sources, units, includes, flags)
+        return _compiled(recipe, wanted[0])
     except NativeError as error:
         _warn_once("none", f"no native kernels, NumPy does the work (slowly): {error}")
         return None
@@ -85,29 +89,38 @@ def _warn_once(key: str, text: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
-def _find_prebuilt(name: str, wanted: Iterable[str], folder: Path) -> NativeLibrary | None:
+def _find_prebuilt(recipe: Recipe, wanted: Iterable[str]) -> NativeLibrary | None:
     for level in wanted:
-        path = folder / f"lib{name}-{level}{_SUFFIX}"
+        path = recipe.prebuilt / f"lib{recipe.name}-{level}{_SUFFIX}"
         if not path.is_file():
             continue
         try:
-            return NativeLibrary(name, level, path, "prebuilt", None, ctypes.CDLL(str(path)))
+            handle = ctypes.CDLL(str(path))
         except OSError as error:  # for another C library or processor: compile instead
             _log.info("prebuilt %s does not load: %s", path, error)
+            continue
+        if _stamp(handle, recipe.name) == recipe.stamp(level):
+            return NativeLibrary(recipe.name, level, path, "prebuilt", None, handle)
+        _warn_once(str(path), f"{path} was built from other sources than those beside it and is not used; reinstall")
     return None
 
 
-def _compiled(
-    name: str, level: str, sources: Path, units: Sequence[str], includes: Sequence[Path], flags: Sequence[str]
-) -> NativeLibrary:
+def _stamp(handle: ctypes.CDLL, name: str) -> str | None:
+    try:
+        first = ctypes.c_char.in_dll(handle, f"{name}_stamp")
+    except ValueError:
+        return None
+    return ctypes.string_at(ctypes.addressof(first)).decode("ascii", "replace")
+
+
+def _compiled(recipe: Recipe, level: str) -> NativeLibrary:
     if os.name != "posix":
         raise NativeError(f"kernels are not compiled on {sys.platform}")
     compiler = find_compiler()
     if compiler is None:
         raise NativeError("no C compiler found; install gcc or clang, or set CC")
-    options = [*levels.compiler_flags(level), *flags, *(f"-I{folder}" for folder in includes)]
-    key = _key(name, compiler, [*levels.compiler_flags(level), *flags, *units], [sources, *includes])
-    build = _Build(name, level, compiler, [sources / unit for unit in units], options, f"{name}-{level}-{key}{_SUFFIX}")
+    file = f"{recipe.name}-{level}-{_key(recipe, level, compiler)}{_SUFFIX}"
+    build = _Build(recipe.name, level, compiler, recipe.paths, recipe.options(level), file)
     try:
         folder = open_cache()
     except NativeError as error:
@@ -116,14 +129,9 @@ def _compiled(
     return build.cached(folder)
 
 
-def _key(name: str, compiler: Compiler, flags: Sequence[str], folders: Sequence[Path]) -> str:
-    digest = hashlib.sha256(repr((name, sys.platform, levels.machine(), compiler, tuple(flags))).encode())
-    for folder in folders:
-        for path in sorted([*folder.glob("*.c"), *folder.glob("*.h")]):
-            content = path.read_bytes()
-            digest.update(f"{path.name} {len(content)}\n".encode())
-            digest.update(content)
-    return digest.hexdigest()[:32]
+def _key(recipe: Recipe, level: str, compiler: Compiler) -> str:
+    made_of = (recipe.stamp(level), sys.platform, levels.machine(), compiler)
+    return hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
