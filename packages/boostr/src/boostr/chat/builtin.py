@@ -12,6 +12,8 @@ __all__ = ["BUILTIN_TEMPLATES", "builtin_for_model", "builtin_template", "is_bui
 
 _FOR_EACH = "{% for message in messages %}"
 _END = "{% endfor %}"
+# Formats with a place for some roles only: a message left out would change the answer without a word.
+_NO_PLACE = "{{ raise_exception('this chat format has no place for the role ' + message.role) }}"
 
 
 def _ask(text: str) -> str:
@@ -39,9 +41,12 @@ BUILTIN_TEMPLATES: dict[str, str] = {
     + "{% if message.role == 'system' %}{% set held.text = message.content + '\\n\\n' %}"
     "{% elif message.role == 'user' %}"
     "{{ '[INST] ' + held.text + message.content + ' [/INST]' }}{% set held.text = '' %}"
-    "{% elif message.role == 'assistant' %}{{ ' ' + message.content + '</s>' }}{% endif %}" + _END,
+    "{% elif message.role == 'assistant' %}{{ ' ' + message.content + '</s>' }}"
+    "{% else %}" + _NO_PLACE + "{% endif %}" + _END,
+    # The role is part of a mark, so a role of the request's own making could write any mark.
     "phi3": _FOR_EACH
-    + "{{ '<|' + message.role + '|>\\n' + message.content + '<|end|>\\n' }}"
+    + "{% if message.role not in ('system', 'user', 'assistant', 'tool') %}" + _NO_PLACE + "{% endif %}"
+    "{{ '<|' + message.role + '|>\\n' + message.content + '<|end|>\\n' }}"
     + _END
     + _ask("<|assistant|>\\n"),
     "gemma": _FOR_EACH
@@ -52,7 +57,8 @@ BUILTIN_TEMPLATES: dict[str, str] = {
     "deepseek": "{{ '" + _DS_BEGIN + "' }}" + _FOR_EACH + "{% if message.role == 'system' %}{{ message.content }}"
     "{% elif message.role == 'user' %}{{ '<" + _BAR + "User" + _BAR + ">' + message.content }}"
     "{% elif message.role == 'assistant' %}"
-    "{{ '<" + _BAR + "Assistant" + _BAR + ">' + message.content + '" + _DS_END + "' }}{% endif %}"
+    "{{ '<" + _BAR + "Assistant" + _BAR + ">' + message.content + '" + _DS_END + "' }}"
+    "{% else %}" + _NO_PLACE + "{% endif %}"
     + _END
     + _ask(f"<{_BAR}Assistant{_BAR}>"),
     "generic": _FOR_EACH + "{{ message.role + ': ' + message.content + '\\n' }}" + _END + _ask("assistant: "),

@@ -19,6 +19,9 @@ __all__ = ["CHAIN", "Candidates", "log_softmax", "softmax"]
 # A first guess at how many tokens hold `top_p` of the mass; only when they do not is the whole vocabulary sorted.
 NUCLEUS_GUESS = 256
 
+# Below it dividing logits by the temperature could overflow float32; it is as good as greedy long before.
+COLD, COLDEST = 1e-6, 1e-30
+
 
 @dataclass(slots=True)
 class Candidates:
@@ -72,7 +75,10 @@ def penalties(candidates: Candidates, params: SamplingParams, history: list[int]
 
 
 def temperature(candidates: Candidates, params: SamplingParams, history: list[int]) -> Candidates:
-    candidates.logits *= np.float32(1.0 / params.temperature)
+    logits = candidates.logits
+    if params.temperature < COLD:
+        logits -= logits.max()  # only the distance to the best matters, and the best stays finite
+    logits *= np.float32(1.0 / max(params.temperature, COLDEST))
     return candidates
 
 

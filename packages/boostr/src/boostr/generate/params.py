@@ -26,7 +26,7 @@ class SamplingParams:
     top_p: float = 1.0  # 1 is off
     top_k: int = 0  # 0 is off
     min_p: float = 0.0  # fraction of the best token's probability; 0 is off
-    repeat_penalty: float = 1.0  # divides positive logits, multiplies negative ones; 1 is off
+    repeat_penalty: float = 1.0  # divides positive logits, multiplies negative ones; 0.01 to 10, 1 is off
     repeat_last_n: int = 64
     frequency_penalty: float = 0.0  # subtracted once per occurrence
     presence_penalty: float = 0.0  # subtracted once per token that occurred
@@ -51,13 +51,12 @@ class SamplingParams:
         _within("top_p", self.top_p, 0.0, 1.0)
         _within("top_k", self.top_k, 0, None)
         _within("min_p", self.min_p, 0.0, 1.0)
+        _within("repeat_penalty", self.repeat_penalty, 0.01, 10.0)
         _within("repeat_last_n", self.repeat_last_n, -1, None)
         _within("frequency_penalty", self.frequency_penalty, -2.0, 2.0)
         _within("presence_penalty", self.presence_penalty, -2.0, 2.0)
         _within("logprobs", self.logprobs, 0, MAX_TOP_LOGPROBS)
         _within("seed", self.seed, -(2**63), 2**64 - 1)
-        if self.repeat_penalty <= 0:
-            raise ParameterError(f"repeat_penalty is {self.repeat_penalty}: it must be above 0", "repeat_penalty")
         if any(not isinstance(text, str) or not text for text in self.stop):
             raise ParameterError("stop holds an empty string or a value that is not a string", "stop")
         for token, bias in self.logit_bias.items():

@@ -115,13 +115,19 @@ class HuggingFaceTokenizer(Tokenizer):
         self.eos_token_ids = find_end_tokens(known, [*ends, *([] if named is None else [named])], {})
 
     def _names_special(self, segments: Sequence[tuple[str, bool]]) -> bool:
-        # Without a special text in the untrusted parts the package may see the whole text at once.
-        return any(special in text for text, parse in segments if not parse for special in self.special_tokens)
+        # Where all special texts lie within trusted runs the package may see the whole text at once.
+        whole = "".join(text for text, _ in segments)
+        trusted = ["".join(text for text, _ in run) for parse, run in groupby(segments, _parses) if parse]
+        return any(
+            whole.count(special) > sum(run.count(special) for run in trusted)
+            for special in self.special_tokens
+            if special in whole
+        )
 
     def _encode_parts(self, segments: Sequence[tuple[str, bool]]) -> list[int]:
         """Runs of trusted and untrusted text in turn: the package has no way to tell them apart within one text."""
         ids: list[int] = []
-        for parse_special, run in groupby(segments, key=lambda segment: segment[1]):
+        for parse_special, run in groupby(segments, _parses):
             text = "".join(part for part, _ in run)
             backend = self._backend if parse_special else self._plain
             ids += self._without_start(backend, text) if ids else backend.encode(text, add_special_tokens=False).ids
@@ -153,6 +159,10 @@ class HuggingFaceTokenizer(Tokenizer):
         backend = _load(self._backend.to_str(), "tokenizer.json")
         backend.encode_special_tokens = True
         return backend
+
+
+def _parses(segment: tuple[str, bool]) -> bool:
+    return segment[1]
 
 
 def _load(text: str, source: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -10,7 +11,7 @@ import numpy as np
 from numr.dtypes import DType, bfloat16, float16, float32
 from numr.errors import DTypeError
 
-__all__ = ["finfo", "result_type"]
+__all__ = ["finfo", "promoted", "result_type"]
 
 
 def finfo(dtype: DType) -> Any:
@@ -27,6 +28,22 @@ def result_type(dtypes: list[DType], scalars: list[Any]) -> DType:
     stand_in = float32 if float16 in dtypes else float16
     common = _promote(*(stand_in if dtype == bfloat16 else dtype for dtype in dtypes), *scalars)
     return bfloat16 if common == float16 else common
+
+
+def promoted(operands: Sequence[Any]) -> Sequence[Any]:
+    """Arrays (and scalars) of one call in their common dtype where bfloat16 is among them, else as they are.
+
+    For NumPy's own functions: unlike the ufuncs of ml_dtypes they know no pair of bfloat16 with float16 or integers
+    wider than 8 bits.
+    """
+    dtypes = [x.dtype for x in operands if isinstance(x, np.ndarray | np.generic)]
+    for dtype in dtypes:
+        if dtype.kind == "V":
+            break
+    else:
+        return operands
+    common = result_type(dtypes, [x for x in operands if isinstance(x, bool | int | float | complex)])
+    return [x.astype(common, copy=False) if isinstance(x, np.ndarray | np.generic) else x for x in operands]
 
 
 def _promote(*operands: Any) -> DType:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from numr.backends.cpu.data_types import promoted
 from numr.tensor import Array
 
-__all__ = ["clip", "expm1", "floor_divide", "tanh"]
+__all__ = ["clip", "expm1", "floor_divide", "tanh", "where"]
 
 
 def clip(a: Array, low: Any, high: Any) -> Any:
@@ -57,6 +58,11 @@ def tanh(a: Array) -> Any:
     saturated = np.isinf(a.real) & np.isfinite(a.imag)
     result.imag[saturated] = np.copysign(0.0, a.imag[saturated])
     return result
+
+
+def where(condition: Array, a: Any, b: Any) -> Any:
+    """`a` where `condition` is True, else `b`."""
+    return np.where(condition, *promoted((a, b)))
 
 
 def _is_real(x: Any) -> bool:
