@@ -13,6 +13,8 @@ from numr.errors import DTypeError
 
 __all__ = ["finfo", "promoted", "result_type"]
 
+_BFLOAT16 = type(bfloat16)  # dtypes have classes: testing for one costs less than comparing dtypes
+
 
 def finfo(dtype: DType) -> Any:
     """Machine limits of a floating dtype, with the attributes of numpy.finfo."""
@@ -36,12 +38,12 @@ def promoted(operands: Sequence[Any]) -> Sequence[Any]:
     For NumPy's own functions: unlike the ufuncs of ml_dtypes they know no pair of bfloat16 with float16 or integers
     wider than 8 bits.
     """
-    dtypes = [x.dtype for x in operands if isinstance(x, np.ndarray | np.generic)]
-    for dtype in dtypes:
-        if dtype.kind == "V":
+    for x in operands:
+        if type(getattr(x, "dtype", None)) is _BFLOAT16:
             break
     else:
         return operands
+    dtypes = [x.dtype for x in operands if isinstance(x, np.ndarray | np.generic)]
     common = result_type(dtypes, [x for x in operands if isinstance(x, bool | int | float | complex)])
     return [x.astype(common, copy=False) if isinstance(x, np.ndarray | np.generic) else x for x in operands]
 
