@@ -1,0 +1,190 @@
+"""Compiles the native libraries for every platform and CPU level, and puts them into wheels beside the pure ones.
+
+    python tools/build_native.py libraries --out build/native     # cross-compiled by the ziglang package
+    python tools/build_native.py wheels --out build/native --dist dist
+
+Which libraries there are, and of what, is what the packages themselves ask numr's loader for; see docs/building.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # run as a script, or imported by tests
+import binaries
+
+from numr.native import requested
+from numr.native.compiler import Compiler
+from numr.native.levels import ladder
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("numr", "boostr", "blazr")
+LINUX_NEEDS = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+MAC_NEEDS = {"/usr/lib/libSystem.B.dylib"}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Where a wheel runs: its tag, zig's name for it, the processor family and the least C library or system."""
+
+    name: str
+    tag: str
+    target: str
+    machine: str
+    suffix: str
+    needs: frozenset[str]
+    oldest: tuple[int, int]
+
+
+# glibc 2.17 and macOS 11 are the oldest that pip's tags and NumPy's wheels reach back to.
+PLATFORMS = (
+    Platform(
+        "linux-x86_64",
+        "manylinux_2_17_x86_64",
+        "x86_64-linux-gnu.2.17",
+        "x86_64",
+        ".so",
+        frozenset(LINUX_NEEDS),
+        (2, 17),
+    ),
+    Platform(
+        "linux-aarch64",
+        "manylinux_2_17_aarch64",
+        "aarch64-linux-gnu.2.17",
+        "aarch64",
+        ".so",
+        frozenset(LINUX_NEEDS),
+        (2, 17),
+    ),
+    Platform(
+        "macos-arm64",
+        "macosx_11_0_arm64",
+        "aarch64-macos.11.0",
+        "aarch64",
+        ".dylib",
+        frozenset(MAC_NEEDS),
+        (11, 0),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One library of one platform and level."""
+
+    platform: Platform
+    level: str
+    name: str
+    target: Path
+
+
+def zig(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "ziglang", *arguments]
+
+
+def compiler(platform: Platform) -> Compiler:
+    return Compiler(tuple(zig("cc", "-target", platform.target)), "zig")
+
+
+def ask_for_every_library() -> None:
+    """Makes each package ask the loader for its libraries. NUMR_CPU_LEVEL=none: nothing is loaded or compiled."""
+    import boostr.nn.kernels
+    import boostr.quant.kernels
+    import numr.native
+
+    numr.native.library()
+    boostr.quant.kernels.kernels()
+    boostr.nn.kernels.kernels()
+
+
+def jobs(out: Path) -> Iterator[Job]:
+    for platform in PLATFORMS:
+        for recipe in requested().values():
+            inside = recipe.prebuilt.relative_to(next(p for p in recipe.prebuilt.parents if p.name == "src"))
+            for level, _, _ in ladder(platform.machine):
+                file = f"lib{recipe.name}-{level}{platform.suffix}"
+                yield Job(platform, level, recipe.name, out / platform.name / inside / file)
+
+
+def build(job: Job) -> Job:
+    recipe = requested()[job.name]
+    job.target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        unit = Path(folder) / "stamp.c"
+        unit.write_text(recipe.stamp_unit(job.level, job.platform.machine))
+        options = [*recipe.options(job.level, job.platform.machine), "-Wl,-s"]
+        compiler(job.platform).build([*recipe.paths, unit], options, job.target)
+    return job
+
+
+def faults(job: Job, expected: frozenset[str] | None) -> list[str]:
+    """What is wrong with a library, as far as its file tells; `expected` is what its other builds export."""
+    found, platform = binaries.read(job.target), job.platform
+    stamp = requested()[job.name].stamp(job.level, platform.machine).encode()
+    said = []
+    if found.machine != platform.machine:
+        said.append(f"is for {found.machine}")
+    if not found.needs <= platform.needs:
+        said.append(f"needs {sorted(found.needs - platform.needs)}")
+    if found.oldest > platform.oldest:
+        said.append(f"runs only from {found.oldest} on")
+    if expected is not None and found.exports != expected:
+        said.append(f"differs in exports: {sorted(found.exports ^ expected)}")
+    if f"{job.name}_stamp" not in found.exports or stamp not in job.target.read_bytes():
+        said.append("carries no stamp")
+    return [f"{job.target}: {fault}" for fault in said]
+
+
+def build_libraries(out: Path) -> int:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        built = list(pool.map(build, jobs(out)))
+    exports: dict[str, frozenset[str]] = {}
+    wrong = []
+    for job in built:
+        expected = exports.setdefault(job.name, binaries.read(job.target).exports)
+        wrong += faults(job, expected)
+        print(
+            f"{job.platform.name:14} {job.name:10} {job.level:11} {job.target.stat().st_size >> 10:5} KiB", flush=True
+        )
+    print("\n".join(wrong) or f"{len(built)} libraries, each with its stamp and the same exports on every platform")
+    return 1 if wrong else 0
+
+
+def build_wheels(out: Path, dist: Path) -> int:
+    """For every package a source distribution and a pure wheel; for numr and boostr one wheel per platform too."""
+    for package in PACKAGES:
+        source = ROOT / "packages" / package
+        subprocess.run([sys.executable, "-m", "build", "--outdir", str(dist), str(source)], check=True)
+        for platform in PLATFORMS:
+            libraries = out / platform.name
+            if not (libraries / package).is_dir():
+                continue
+            found = {"NUMR_WHEEL_LIBRARIES": str(libraries.resolve()), "NUMR_WHEEL_PLATFORM": platform.tag}
+            line = [sys.executable, "-m", "build", "--wheel", "--outdir", str(dist), str(source)]
+            subprocess.run(line, check=True, env=os.environ | found)
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("libraries", "wheels"))
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "native", help="folder of the libraries")
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="folder of the wheels")
+    given = parser.parse_args()
+    if given.what == "wheels":
+        return build_wheels(given.out, given.dist)
+    os.environ["NUMR_CPU_LEVEL"] = "none"
+    ask_for_every_library()
+    return build_libraries(given.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
