@@ -59,15 +59,21 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def build(session: nox.Session) -> None:
-    """Source distributions and wheels into dist/, then an install of the wheels alone, in order."""
-    session.install("build")
-    for path in PACKAGES:
-        session.run("python", "-m", "build", "--outdir", "dist", path)
-    wheels = [str(sorted(Path("dist").glob(f"{Path(path).name}-*.whl"))[-1]) for path in PACKAGES]
-    for wheel in wheels:
-        session.install("--force-reinstall", "--no-deps", wheel)
-    session.install(*wheels)
-    session.run("blazr", "--version")
+    """Source distributions and wheels into dist/, native libraries for every platform in them; then installs."""
+    session.install(*group("build"))
+    install_packages(session)
+    session.run("python", "tools/build_native.py", "libraries")
+    session.run("python", "tools/build_native.py", "wheels")
+    session.run("python", "tools/check_install.py", "dist", REAL_MODEL)
+
+
+@nox.session
+def emulate(session: nox.Session) -> None:
+    """The libraries of the wheels on emulated processors: x86-64 without AVX, ARM with and without byte products."""
+    session.install(*group("build"))
+    install_packages(session)
+    session.run("python", "tools/build_native.py", "libraries")
+    session.run("python", "tools/emulate.py")
 
 
 @nox.session

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -161,16 +162,32 @@ def build_libraries(out: Path) -> int:
 def build_wheels(out: Path, dist: Path) -> int:
     """For every package a source distribution and a pure wheel; for numr and boostr one wheel per platform too."""
     for package in PACKAGES:
-        source = ROOT / "packages" / package
-        subprocess.run([sys.executable, "-m", "build", "--outdir", str(dist), str(source)], check=True)
+        for old in dist.glob(f"{package}-*"):
+            old.unlink()
+        line = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(dist)]
+        source = str(ROOT / "packages" / package)
+        subprocess.run([*line, source], check=True)
         for platform in PLATFORMS:
             libraries = out / platform.name
             if not (libraries / package).is_dir():
                 continue
             found = {"NUMR_WHEEL_LIBRARIES": str(libraries.resolve()), "NUMR_WHEEL_PLATFORM": platform.tag}
-            line = [sys.executable, "-m", "build", "--wheel", "--outdir", str(dist), str(source)]
-            subprocess.run(line, check=True, env=os.environ | found)
-    return 0
+            subprocess.run([*line, "--wheel", source], check=True, env=os.environ | found)
+    wrong = [fault for path in sorted(dist.glob("*.whl")) for fault in wheel_faults(path)]
+    print("\n".join(wrong) or f"wheels in {dist}, each with the libraries that its tag promises")
+    return 1 if wrong else 0
+
+
+def wheel_faults(path: Path) -> list[str]:
+    """What is wrong with a wheel: libraries missing, libraries of another platform, or in one for any platform."""
+    with zipfile.ZipFile(path) as wheel:
+        held = {Path(name).name for name in wheel.namelist() if name.endswith((".so", ".dylib"))}
+    package = path.name.partition("-")[0]
+    platform = next((each for each in PLATFORMS if path.stem.endswith(each.tag)), None)
+    names = [recipe.name for recipe in requested().values() if package in recipe.prebuilt.parts]
+    levels = [level for level, _, _ in ladder(platform.machine)] if platform else []
+    expected = {f"lib{name}-{level}{platform.suffix}" for name in names for level in levels} if platform else set()
+    return [f"{path}: {name} is missing or too much" for name in sorted(held ^ expected)]
 
 
 def main() -> int:
@@ -179,11 +196,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "native", help="folder of the libraries")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="folder of the wheels")
     given = parser.parse_args()
-    if given.what == "wheels":
-        return build_wheels(given.out, given.dist)
     os.environ["NUMR_CPU_LEVEL"] = "none"
     ask_for_every_library()
-    return build_libraries(given.out)
+    return build_wheels(given.out, given.dist) if given.what == "wheels" else build_libraries(given.out)
 
 
 if __name__ == "__main__":
