@@ -106,13 +106,19 @@ def ask_for_every_library() -> None:
     boostr.nn.kernels.kernels()
 
 
+def inside(package: str) -> dict[str, Path]:
+    """The libraries of a package, and where each lies in its wheel."""
+    source = ROOT / "packages" / package / "src"
+    found = {recipe.name: recipe.prebuilt for recipe in requested().values()}
+    return {name: path.relative_to(source) for name, path in found.items() if path.is_relative_to(source)}
+
+
 def jobs(out: Path) -> Iterator[Job]:
+    libraries = [each for package in PACKAGES for each in inside(package).items()]
     for platform in PLATFORMS:
-        for recipe in requested().values():
-            inside = recipe.prebuilt.relative_to(next(p for p in recipe.prebuilt.parents if p.name == "src"))
+        for name, folder in libraries:
             for level, _, _ in ladder(platform.machine):
-                file = f"lib{recipe.name}-{level}{platform.suffix}"
-                yield Job(platform, level, recipe.name, out / platform.name / inside / file)
+                yield Job(platform, level, name, out / platform.name / folder / f"lib{name}-{level}{platform.suffix}")
 
 
 def build(job: Job) -> Job:
@@ -184,7 +190,7 @@ def wheel_faults(path: Path) -> list[str]:
         held = {Path(name).name for name in wheel.namelist() if name.endswith((".so", ".dylib"))}
     package = path.name.partition("-")[0]
     platform = next((each for each in PLATFORMS if path.stem.endswith(each.tag)), None)
-    names = [recipe.name for recipe in requested().values() if package in recipe.prebuilt.parts]
+    names = inside(package)
     levels = [level for level, _, _ in ladder(platform.machine)] if platform else []
     expected = {f"lib{name}-{level}{platform.suffix}" for name in names for level in levels} if platform else set()
     return [f"{path}: {name} is missing or too much" for name in sorted(held ^ expected)]

@@ -53,7 +53,11 @@ class Check:
     includes: tuple[Path, ...]
 
 
-CHECKS = (Check(ROOT / "tests/numr/native/check.c", ("numr/native/lib/libnumr-{level}.so",), (include_dir(),)),)
+NUMR = "numr/native/lib/libnumr-{level}.so"
+CHECKS = (
+    Check(ROOT / "tests/numr/native/check.c", (NUMR,), (include_dir(),)),
+    Check(ROOT / "tests/boostr/nn/native/check.c", ("boostr/nn/lib/libboostr_nn-{level}.so", NUMR), (include_dir(),)),
+)
 
 
 def emulator(platform: str, model: str) -> list[str]:
@@ -82,6 +86,10 @@ def run(check: Check, processor: Processor, out: Path, model: str | None = None)
     return subprocess.run(line, capture_output=True, text=True, timeout=3000, check=False)
 
 
+def libraries_of(check: Check) -> str:
+    return Path(check.libraries[0]).name.removeprefix("lib").partition("-")[0]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "native", help="folder of the libraries")
@@ -93,8 +101,8 @@ def main() -> int:
         for check in CHECKS:
             done = run(check, processor, out)
             said = done.stdout.splitlines()[-1:] or done.stderr.splitlines()[-1:] or [f"ended with {done.returncode}"]
-            where = f"{processor.platform:14} {processor.level:9} on {processor.model:12} {check.source.parts[-3]}"
-            print(f"{where:48} {'ok' if done.returncode == 0 else 'FAILED'}: {said[0]}", flush=True)
+            where = f"{processor.platform:14} {processor.level:9} on {processor.model:12} {libraries_of(check)}"
+            print(f"{where:60} {'ok' if done.returncode == 0 else 'FAILED'}: {said[0]}", flush=True)
             if done.returncode:
                 failures += 1
                 print(done.stdout + done.stderr)
