@@ -1,4 +1,4 @@
-"""What one rendering may use: wall-clock time, characters of text, size of numbers.
+"""What one rendering may use: wall-clock time, memory, characters of a text, size of numbers.
 
 Templates come with models and may be hostile. Python cannot interrupt one long call, so the operations that could be
 long are refused by the size of their operands before they start; the rest is checked between steps.
@@ -7,6 +7,7 @@ long are refused by the size of their operands before they start; the rest is ch
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -16,19 +17,25 @@ from jinja2.exceptions import SecurityError
 
 __all__ = [
     "MAX_CHARACTERS",
+    "MAX_MADE_BYTES",
     "MAX_SECONDS",
     "Budget",
     "check_format",
     "check_indent",
     "check_joined",
+    "check_numbers",
     "check_operands",
     "check_size",
     "check_text_method",
+    "check_words",
     "current_budget",
 ]
 
 MAX_SECONDS = 10.0  # a long conversation renders in milliseconds
 MAX_CHARACTERS = 16 << 20  # of any one text; prompts end near a megabyte
+MAX_MADE_BYTES = 1 << 30  # of all texts and lists that it makes, those it drops again included
+_MAX_WORDS_OF = 4 << 20  # characters of a text that is cut into words or lines
+_ITEM_BYTES = 56  # of a short text, beside its place in a list
 _MAX_ITEMS = 1 << 18  # elements of a list, and of everything inside a value that is written out
 _MAX_BITS = 4096
 _MAX_PADDING = 100_000
@@ -40,24 +47,28 @@ current_budget: ContextVar[Budget] = ContextVar("current_budget")
 
 
 class Budget:
-    """Time and iterations of one rendering."""
+    """Time and memory of one rendering."""
 
-    __slots__ = ("deadline", "seconds", "steps")
+    __slots__ = ("deadline", "made", "seconds")
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.deadline = time.monotonic() + seconds
-        self.steps = 0
+        self.made = 0
 
     def step(self) -> None:
         """Called at every iteration, call and piece of output. Raises SecurityError when the time is over."""
-        self.steps += 1
-        if self.steps & 63 == 0:
-            self.check_time()
-
-    def check_time(self) -> None:
         if time.monotonic() > self.deadline:
             raise SecurityError(f"it ran longer than {self.seconds:g} seconds")
+
+    def made_one(self, value: Any) -> None:
+        """Called with every text and collection that an operation made. Raises SecurityError when they are too many."""
+        if isinstance(value, str | bytes | dict | set | frozenset):
+            self.made += sys.getsizeof(value)
+        elif isinstance(value, list | tuple):
+            self.made += sys.getsizeof(value) + _ITEM_BYTES * len(value)
+        if self.made > MAX_MADE_BYTES:
+            raise SecurityError(f"it made more than {MAX_MADE_BYTES >> 20} MB of text and lists")
 
     def count(self, items: Iterable[Any]) -> Iterator[Any]:
         """The same items, each a step."""
@@ -75,8 +86,10 @@ class Budget:
             if size > MAX_CHARACTERS:
                 raise SecurityError(f"its text is longer than {MAX_CHARACTERS} characters")
             kept.append(piece)
-        self.check_time()
-        return "".join(kept)
+        joined = "".join(kept)
+        self.made_one(joined)
+        self.step()
+        return joined
 
 
 def check_size(value: Any) -> int:
@@ -132,8 +145,28 @@ def check_text_method(name: str, text: str, arguments: tuple[Any, ...]) -> None:
     elif name in ("ljust", "rjust", "center", "zfill", "expandtabs"):
         _require(all(abs(value) <= _MAX_PADDING for value in arguments if isinstance(value, int)))
         _require(name != "expandtabs" or text.count("\t") * max((*filter(_is_int, arguments), 8)) <= MAX_CHARACTERS)
+    elif name in ("split", "rsplit", "splitlines", "title"):
+        separator = arguments[0] if arguments and isinstance(arguments[0], str) else ""
+        if name in ("split", "rsplit") and separator:
+            _require(text.count(separator) <= _MAX_ITEMS)
+        else:
+            check_words(text)
+    elif name == "translate":  # each character may become a long text
+        _require(False)
     elif name == "replace" and len(arguments) > 1 and all(isinstance(value, str) for value in arguments[:2]):
         _require(len(text) + text.count(arguments[0]) * len(arguments[1]) <= MAX_CHARACTERS)
+
+
+def check_words(text: Any) -> None:
+    """SecurityError before a text is cut into more words than anybody writes."""
+    _require(len(str(text)) <= _MAX_WORDS_OF)
+
+
+def check_numbers(items: Iterable[Any]) -> list[Any]:
+    """The items as a list, or SecurityError where they are not numbers: sums of lists and texts copy them every time."""
+    listed = list(items)
+    _require(all(isinstance(item, int | float) for item in listed))
+    return listed
 
 
 def check_joined(items: Iterable[Any], separator: Any) -> list[Any]:

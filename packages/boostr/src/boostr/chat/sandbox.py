@@ -1,6 +1,6 @@
 """The Jinja environment that templates of models run in: what transformers offers them, within limits.
 
-Sandboxed and immutable; loops, calls, output and large operations are metered by the current `Budget`.
+Sandboxed and immutable; loops, calls, output and whatever makes texts or lists are metered by the current `Budget`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from jinja2.visitor import NodeTransformer
 from boostr.chat.limits import (
     check_indent,
     check_joined,
+    check_numbers,
     check_operands,
     check_size,
     check_text_method,
+    check_words,
     current_budget,
 )
 from boostr.errors import TemplateRefusal
@@ -36,6 +38,7 @@ _LEFT_OUT_FILTERS = ("pprint", "urlize", "xmlattr", "wordwrap", "random")
 _SIZED_FILTERS = ("string", "upper", "lower", "escape", "list", "sort", "unique", "min", "max", "dictsort", "groupby")
 _WIDE_FILTERS = {"format": "format", "replace": "replace", "indent": "indent", "center": "center", "batch": "center",
                  "slice": "center", "truncate": "center"}  # fmt: skip
+_WORD_FILTERS = ("title", "wordcount", "striptags")
 _COMPARING_TESTS = ("eq", "equalto", "==", "ne", "!=", "lt", "lessthan", "<", "le", "<=", "gt", "greaterthan", ">",
                     "ge", ">=", "in")  # fmt: skip
 
@@ -74,8 +77,12 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
             self.filters[name] = _sized(self.filters[name], method)
         for name in _COMPARING_TESTS:
             self.tests[name] = _sized(cast(Callable[..., Any], self.tests[name]))
-        self.filters.update({"join": _join, "tojson": _tojson})
-        self.filters.update({"_metered": _metered, "_bounded": _bounded, "_joined": _joined})
+        for name in _WORD_FILTERS:
+            self.filters[name] = _of_words(self.filters[name])
+        self.filters.update({"join": _join, "sum": _sum, "tojson": _tojson})
+        for name, function in self.filters.items():
+            self.filters[name] = _making(function)
+        self.filters.update({"_metered": _metered, "_bounded": _bounded, "_joined": _joined, "_made": _made})
         # Every join of rendered pieces: the whole output, macros, set blocks and filter blocks.
         self.concat = _concat  # type: ignore[method-assign]
 
@@ -93,11 +100,14 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
             if name == "join" and args:
                 args = (check_joined(args[0], owner), *args[1:])
             check_text_method(name, owner, (*args, *kwargs.values()))
-        return super().call(__context, __obj, *args, **kwargs)
+        for given in args:
+            if isinstance(given, dict):  # dict() and namespace() copy what they are given
+                _made(given)
+        return _made(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         check_operands(operator, left, right)
-        return super().call_binop(context, operator, left, right)
+        return _made(super().call_binop(context, operator, left, right))
 
 
 class _Meters(NodeTransformer):
@@ -111,6 +121,10 @@ class _Meters(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:
         self.generic_visit(node)
         return _filtered(nodes.List(node.nodes, lineno=node.lineno), "_joined")
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+        self.generic_visit(node)
+        return _filtered(node, "_made") if isinstance(node.arg, nodes.Slice) else node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:
         self.generic_visit(node)
@@ -133,9 +147,16 @@ def _bounded(value: Any) -> Any:
     return value
 
 
+def _made(value: Any) -> Any:
+    current_budget.get().made_one(value)
+    return value
+
+
 def _joined(parts: list[Any]) -> str:
     check_size(parts)
-    return "".join(map(str, parts))
+    joined = "".join(map(str, parts))
+    _made(joined)
+    return joined
 
 
 def _concat(pieces: Iterable[str]) -> str:
@@ -146,6 +167,12 @@ def _join(value: Iterable[Any], d: str = "", attribute: str | int | None = None)
     # As Jinja's, without its escaping: attribute is a key or a position of each item.
     items = value if attribute is None else [_attribute(item, attribute) for item in value]
     return str(d).join(map(str, check_joined(items, d)))
+
+
+def _sum(iterable: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+    # As Jinja's, of numbers only.
+    items = iterable if attribute is None else [_attribute(item, attribute) for item in iterable]
+    return sum(check_numbers([start, *items]))
 
 
 def _attribute(item: Any, name: str | int) -> Any:
@@ -174,6 +201,26 @@ def _sized(function: Callable[..., Any], method: str | None = None) -> Callable[
     if passes is not None:
         sized.jinja_pass_arg = passes  # type: ignore[attr-defined]
     return sized
+
+
+def _of_words(function: Callable[[str], Any]) -> Callable[[str], Any]:
+    def cutting(text: str) -> Any:
+        check_words(text)
+        return function(text)
+
+    return cutting
+
+
+def _making(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter whose result counts as made."""
+
+    def making(*args: Any, **kwargs: Any) -> Any:
+        current_budget.get().step()
+        return _made(function(*args, **kwargs))
+
+    if (passes := getattr(function, "jinja_pass_arg", None)) is not None:
+        making.jinja_pass_arg = passes  # type: ignore[attr-defined]
+    return making
 
 
 def _tojson(
