@@ -6,7 +6,7 @@ The server has a scheduler of its own; this is the loop of a notebook or a comma
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,7 +63,7 @@ def decode(
     logits = prefill(model, prompt_ids, state)
     running: dict[int, _Running] = {}
     for choice in range(n):
-        one = _begin(model, prompt_ids, _for_choice(params, choice), room, state.fork() if choice + 1 < n else state)
+        one = _begin(model, prompt_ids, params.for_choice(choice), room, state.fork() if choice + 1 < n else state)
         for piece in _accept(one, logits):
             yield choice, piece
         if one.output.finish_reason is None:
@@ -89,7 +89,3 @@ def _accept(one: _Running, logits: NDArray[np.float32]) -> list[Piece]:
     sampled = one.sampler.sample(logits)
     one.next_token = sampled.token
     return one.output.push(sampled)
-
-
-def _for_choice(params: SamplingParams, choice: int) -> SamplingParams:
-    return params if params.seed is None or choice == 0 else replace(params, seed=params.seed + choice)
