@@ -58,7 +58,8 @@ def test_a_slow_operation_is_not_repeated_past_the_time_limit() -> None:
 def test_what_templates_do_with_text_still_works() -> None:
     text = (
         "{% set c = messages[0].content %}{{ c.split('</think>')[-1] }}|{{ c[2:5] }}|{{ c | title }}|"
-        "{{ c.split() | join('+') }}|{{ [1, 2.5] | sum }}|{{ [{'n': 2}, {'n': 3}] | sum(attribute='n') }}|{{ c.splitlines() | length }}"
+        "{{ c.split() | join('+') }}|{{ [1, 2.5] | sum }}|"
+        "{{ [{'n': 2}, {'n': 3}] | sum(attribute='n') }}|{{ c.splitlines() | length }}"
     )
     rendered = ChatTemplate(text, "plain").render([{"role": "user", "content": "plan </think>go on"}])
     assert rendered == "go on|an |Plan </think>go On|plan+</think>go+on|3.5|5|1"

@@ -163,7 +163,7 @@ def check_words(text: Any) -> None:
 
 
 def check_numbers(items: Iterable[Any]) -> list[Any]:
-    """The items as a list, or SecurityError where they are not numbers: sums of lists and texts copy them every time."""
+    """The items as a list, or SecurityError where they are not numbers: sums of lists and texts copy them anew."""
     listed = list(items)
     _require(all(isinstance(item, int | float) for item in listed))
     return listed
