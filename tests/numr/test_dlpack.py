@@ -58,7 +58,7 @@ def test_export_options(options):
 
 
 def test_the_cpu_has_no_streams():
-    with pytest.raises(RuntimeError):
+    with pytest.raises(nr.DeviceError, match="stream must be None"):
         nr.zeros(1).__dlpack__(stream=1)
 
 

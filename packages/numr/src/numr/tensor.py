@@ -136,7 +136,9 @@ class Tensor(Operators):
     ) -> Any:
         if self.array.dtype.kind == "V":
             raise BufferError("bfloat16 cannot leave through DLPack on the CPU: convert with numr.astype first")
-        return self.array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        if stream is not None:
+            raise DeviceError("__dlpack__: stream must be None on the device 'cpu'")
+        return self.array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self, /) -> tuple[int, int]:
         kind, index = self.array.__dlpack_device__()
