@@ -15,6 +15,7 @@ from tokenizers import models, pre_tokenizers
 from boostr.errors import TokenizerError
 from boostr.tokenizers.byte_level import decode_symbols
 from boostr.tokenizers.embedded import EmbeddedTokenizer
+from boostr.tokenizers.package import encode_ids
 from boostr.tokenizers.pretokenizers import Pretokenizer, find_pretokenizer
 from boostr.tokenizers.vocabulary import Vocabulary, read_vocabulary
 
@@ -49,8 +50,7 @@ class BPETokenizer(EmbeddedTokenizer):
         return cls(read_vocabulary(metadata), merges, find_pretokenizer(str(name or "default")))
 
     def _encode_text(self, text: str, after_special: bool) -> list[int]:
-        ids: list[int] = self._backend.encode(text, add_special_tokens=False).ids
-        return ids
+        return encode_ids(self._backend, text)
 
     def _text_bytes(self, text: str) -> bytes:
         return decode_symbols(text)

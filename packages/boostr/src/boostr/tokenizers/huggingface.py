@@ -22,6 +22,7 @@ from boostr.tokenizers.base import Tokenizer, require_encodable
 from boostr.tokenizers.byte_level import decode_symbols
 from boostr.tokenizers.end_tokens import END_TEXTS, find_end_tokens
 from boostr.tokenizers.model_files import DeclaredTokens, read_declared_tokens
+from boostr.tokenizers.package import encode_ids
 
 __all__ = ["HuggingFaceTokenizer"]
 
@@ -72,8 +73,7 @@ class HuggingFaceTokenizer(Tokenizer):
             require_encodable(text)
         if all(parse_special for _, parse_special in segments) or not self._names_special(segments):
             whole = "".join(text for text, _ in segments)
-            ids: list[int] = self._backend.encode(whole, add_special_tokens=add_special).ids
-            return ids
+            return encode_ids(self._backend, whole, add_special_tokens=add_special)
         parts = self._encode_parts(segments)
         return [*self._before, *parts, *self._after] if add_special else parts
 
@@ -130,16 +130,15 @@ class HuggingFaceTokenizer(Tokenizer):
         for parse_special, run in groupby(segments, _parses):
             text = "".join(part for part, _ in run)
             backend = self._backend if parse_special else self._plain
-            ids += self._without_start(backend, text) if ids else backend.encode(text, add_special_tokens=False).ids
+            ids += self._without_start(backend, text) if ids else encode_ids(backend, text)
         return ids
 
     def _without_start(self, backend: Any, text: str) -> list[int]:
         # Some vocabularies put a space before a text. Inside one there is none: the space goes to the fence instead.
         if not self._prefixes_start:
-            ids: list[int] = backend.encode(text, add_special_tokens=False).ids
-            return ids
+            return encode_ids(backend, text)
         fence = backend.encode(_FENCE, add_special_tokens=False).ids
-        fenced: list[int] = backend.encode(_FENCE + text, add_special_tokens=False).ids
+        fenced = encode_ids(backend, _FENCE + text)
         return fenced[len(fence) :] if fenced[: len(fence)] == fence else fenced
 
     @cached_property
