@@ -20,6 +20,7 @@ ORDER = {
     "boostr": (
         "generate",
         "models",
+        "peft",
         "nn",
         "state",
         "chat",

@@ -7,6 +7,9 @@ BoostrError
 ├── UnsupportedModelError   the architecture, tokenizer or feature is not implemented
 ├── WeightsError            checkpoint tensors are missing, left over or of the wrong shape
 ├── AdapterError            a PEFT adapter cannot be applied
+│   ├── AdapterNotFoundError  no adapter at that path: check it
+│   ├── AdapterFormatError    its files are damaged, incomplete or use what is not implemented: export it again
+│   └── AdapterMismatchError  it does not fit this base: choose the base it was trained on
 ├── TokenizerError          a vocabulary is unusable, or ids are out of range
 ├── TemplateError           a chat template does not compile, or failed while rendering
 │   └── TemplateRefusal     the template itself refused the conversation (raise_exception)
@@ -18,6 +21,9 @@ BoostrError
 
 __all__ = [
     "AdapterError",
+    "AdapterFormatError",
+    "AdapterMismatchError",
+    "AdapterNotFoundError",
     "BoostrError",
     "ConfigError",
     "ContextLengthError",
@@ -60,6 +66,18 @@ class WeightsError(BoostrError, ValueError):
 
 class AdapterError(BoostrError, ValueError):
     """A PEFT adapter cannot be applied; names the file and the key."""
+
+
+class AdapterNotFoundError(AdapterError, FileNotFoundError):
+    """There is no adapter at this path."""
+
+
+class AdapterFormatError(AdapterError):
+    """An adapter's files are damaged or incomplete, or ask for what is not implemented; names file, key and remedy."""
+
+
+class AdapterMismatchError(AdapterError):
+    """An adapter does not fit the base model; names modules of both."""
 
 
 class TokenizerError(BoostrError, ValueError):

@@ -16,7 +16,7 @@ from boostr.errors import ContextLengthError, ParameterError
 from boostr.generate.output import OutputStream, Piece
 from boostr.generate.params import SamplingParams
 from boostr.generate.sampler import Sampler
-from boostr.state import Batch, SequenceState
+from boostr.state import SequenceState
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -39,7 +39,7 @@ def prefill(model: LanguageModel, ids: Sequence[int], state: SequenceState) -> N
     hidden = None
     for start in range(0, len(ids), PREFILL_CHUNK):
         chunk = ids[start : start + PREFILL_CHUNK]
-        hidden = model.network.forward(Batch.pack([(chunk, state)], read="last"))
+        hidden = model.network.forward(model.pack([(chunk, state)]))
     if hidden is None:
         raise ParameterError("the prompt is empty: it must have at least one token", "prompt")
     logits: NDArray[np.float32] = np.asarray(model.network.logits(hidden))[0]
@@ -69,7 +69,7 @@ def decode(
         if one.output.finish_reason is None:
             running[choice] = one
     while running:
-        batch = Batch.pack([([one.next_token], one.state) for one in running.values()], read="last")
+        batch = model.pack([([one.next_token], one.state) for one in running.values()])
         rows = np.asarray(model.network.logits(model.network.forward(batch)))
         for row, (choice, one) in enumerate(list(running.items())):
             for piece in _accept(one, rows[row]):

@@ -5,6 +5,7 @@ Knows no files (see load.py) and no server.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostr.errors import ContextLengthError, TemplateError, TokenizerError
+from boostr.errors import AdapterError, ContextLengthError, TemplateError, TokenizerError
 from boostr.generate.decode import PREFILL_CHUNK, decode
 from boostr.generate.output import FinishReason, Piece
 from boostr.generate.params import SamplingParams
-from boostr.state import Batch, SequenceState
+from boostr.state import Batch, Read, SequenceState
 from numr import Tensor
 
 if TYPE_CHECKING:
     from boostr.chat import ChatTemplate
     from boostr.formats import Checkpoint
     from boostr.models import LoadReport, Network
+    from boostr.nn import SpanAdapter
+    from boostr.peft import PeftAdapter
     from boostr.tokenizers.base import Tokenizer
 
 __all__ = ["Completion", "LanguageModel"]
@@ -43,7 +46,14 @@ class Completion:
 
 
 class LanguageModel:
-    """A network with its tokenizer, chat template and defaults. Made by `boostr.load`."""
+    """A network with its tokenizer, chat template and defaults. Made by `boostr.load`.
+
+    A variant is one too: the network of its `base`, under an `adapter`; made by `derive_with_adapter`.
+    """
+
+    base: LanguageModel | None = None
+    adapter: PeftAdapter | None = None
+    span_adapter: SpanAdapter | None = None  # what a span of a Batch carries to run as this model
 
     def __init__(
         self,
@@ -73,7 +83,8 @@ class LanguageModel:
         self._checkpoint = checkpoint  # weights may be views of its mapped files
 
     def __repr__(self) -> str:
-        return f"<LanguageModel {self.name}: {self.report.summary()}, context {self.context_length}>"
+        under = "" if self.adapter is None else f" under an adapter of rank {self.adapter.rank}"
+        return f"<LanguageModel {self.name}: {self.report.summary()}{under}, context {self.context_length}>"
 
     @property
     def config(self) -> Any:
@@ -107,7 +118,7 @@ class LanguageModel:
         state = self.new_state()
         parts = []
         for start in range(0, len(tokens), PREFILL_CHUNK):
-            batch = Batch.pack([(tokens[start : start + PREFILL_CHUNK], state)], read="all")
+            batch = self.pack([(tokens[start : start + PREFILL_CHUNK], state)], read="all")
             parts.append(np.asarray(self.network.logits(self.network.forward(batch))))
         return Tensor(np.concatenate(parts))
 
@@ -140,6 +151,28 @@ class LanguageModel:
         """The assistant's answer to a conversation, or to one user message given as a string."""
         conversation = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
         return self.generate(self.encode_chat(conversation), **params)
+
+    def derive_with_adapter(self, adapter: PeftAdapter, name: str | None = None) -> LanguageModel:
+        """The variant of this model under `adapter`, by default named "model:adapter".
+
+        Network, weights, tokenizer and template are shared and nothing is merged: a variant costs its adapter's bytes.
+        Spans of the base and of any of its variants run in one batch, each under its model's `span_adapter`.
+        Raises AdapterMismatchError for an adapter of another base, AdapterError on a model that is itself a variant.
+        """
+        from boostr.models import resolve_adapter
+
+        if self.base is not None:
+            raise AdapterError(f"{self.name} is itself a variant: derive {adapter.name} from {self.base.name} instead")
+        variant = copy.copy(self)
+        variant.span_adapter = resolve_adapter(adapter, self.network, self.report)
+        variant.base, variant.adapter = self, adapter
+        variant.name = name or f"{self.name}:{adapter.name}"
+        variant._checkpoint = None  # the base's to close
+        return variant
+
+    def pack(self, sequences: Sequence[tuple[Sequence[int], SequenceState]], read: Read = "last") -> Batch:
+        """The batch of the next tokens of (ids, state) pairs, run as this model."""
+        return Batch.pack(sequences, read, [self.span_adapter] * len(sequences))
 
     def close(self) -> None:
         """Release the mapped files. The model must not be used afterwards."""

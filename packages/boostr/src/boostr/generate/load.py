@@ -85,7 +85,8 @@ def _tokenizer(checkpoint: Checkpoint, directory: Path | None) -> Tokenizer | No
     from boostr import tokenizers
 
     if checkpoint.format == "gguf":
-        return tokenizers.from_gguf(checkpoint.metadata) if "tokenizer.ggml.model" in checkpoint.metadata else None
+        kind = checkpoint.metadata.get("tokenizer.ggml.model", "none")  # "none" is also how a file says it has none
+        return tokenizers.from_gguf(checkpoint.metadata) if kind != "none" else None
     if directory is None or not any((directory / name).exists() for name in ("tokenizer.json", "tokenizer.model")):
         return None
     return tokenizers.from_directory(directory)

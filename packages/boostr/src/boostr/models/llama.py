@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.models.llama_config import LlamaConfig
-from boostr.models.registry import Unused
+from boostr.models.registry import Order, Unused
 from boostr.models.weights import Weights
 from boostr.nn import Attention, GatedMLP, RotaryEmbedding
-from boostr.state import Batch, StateSpec, Step
+from boostr.state import Batch, Hidden, StateSpec, Step
 from numr import Tensor
 
 __all__ = ["Llama", "LlamaConfig"]
@@ -48,7 +48,7 @@ class LlamaBlock:
         attended = self.self_attn(h, step, rows)
         if rows is not None:
             x = Tensor(x.array[rows])
-        return x, self.mlp(self.post_attention_layernorm.add(x, attended))
+        return x, self.mlp(self.post_attention_layernorm.add(x, attended), step.adapters_of(rows))
 
 
 class Llama:
@@ -87,11 +87,11 @@ class Llama:
             x, y = layer(x, y, step)
         x, y = self.layers[-1](x, y, step, batch.rows)
         batch.finish()
-        return self.norm.add(x, y)
+        return step.read(self.norm.add(x, y), batch.rows)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden (R, hidden) -> (R, vocab) float32."""
-        return self.lm_head(hidden)
+        return self.lm_head(hidden, hidden.adapters if isinstance(hidden, Hidden) else None)
 
     @staticmethod
     def shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:
@@ -128,6 +128,11 @@ class Llama:
     def unused(config: LlamaConfig) -> Unused:
         """No tensors are left on disk."""
         return ()
+
+    @staticmethod
+    def published_order(config: LlamaConfig, path: str) -> Order:
+        """Rotary pairs of GGUF files are told by the name table; nothing else is reordered."""
+        return None, None
 
     @staticmethod
     def part_rows(config: LlamaConfig, part: str) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from boostr.formats import Checkpoint, TensorInfo
 from boostr.models.names import INERT_GGUF, INERT_HF, NameTable, Source
 from boostr.models.registry import Unused
 
-__all__ = ["Placed", "Placement"]
+__all__ = ["Placed", "Placement", "filled", "pattern_of"]
 
 _SHOWN = 5  # names that an error lists before it only counts
 _PLACES = "ne"  # what the numbers in a name are: the layer, then the expert
@@ -84,11 +84,11 @@ class Placement:
         stem, _, kind = name.rpartition(".")
         suffix = f".{kind}" if kind in ("weight", "bias") else None
         for text, ending in ((name, ""), (stem, suffix)):
-            pattern, numbers = _pattern(text)
+            pattern, numbers = pattern_of(text)
             paths = [path for path in self._by_stem.get(pattern, []) if self._table[path].whole == (ending == "")]
             if ending is not None and paths:
                 for path in paths:
-                    self.placed[_filled(path, numbers) + ending] = Placed(name, self._table[path])
+                    self.placed[filled(path, numbers) + ending] = Placed(name, self._table[path])
                 return True
         return False
 
@@ -96,10 +96,10 @@ class Placement:
         """The checkpoint name under which a parameter would be found."""
         stem, _, kind = path.rpartition(".")
         for text, ending in ((path, ""), (stem, f".{kind}")):
-            pattern, numbers = _pattern(text)
+            pattern, numbers = pattern_of(text)
             source = self._table.get(pattern)
             if source is not None:
-                return _filled(source.name, numbers) + ending
+                return filled(source.name, numbers) + ending
         return path
 
     def _wrong_shapes(self, shapes: Mapping[str, tuple[int, ...]], wanted: Mapping[str, Placed]) -> list[str]:
@@ -133,7 +133,7 @@ def _prefixed(table: NameTable, names: Iterable[str]) -> NameTable:
     }
 
 
-def _pattern(name: str) -> tuple[str, list[int]]:
+def pattern_of(name: str) -> tuple[str, list[int]]:
     """The name with its first number as {n} and its second as {e}, and those numbers."""
     numbers: list[int] = []
 
@@ -144,7 +144,8 @@ def _pattern(name: str) -> tuple[str, list[int]]:
     return _NUMBER.sub(place, name, count=len(_PLACES)), numbers
 
 
-def _filled(pattern: str, numbers: list[int]) -> str:
+def filled(pattern: str, numbers: list[int]) -> str:
+    """The reverse: `numbers` in their places."""
     for place, number in zip(_PLACES, numbers, strict=False):
         pattern = pattern.replace(f"{{{place}}}", str(number))
     return pattern

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.models.qwen3_5_config import Qwen35Config
-from boostr.models.registry import Unused
+from boostr.models.registry import Order, Unused
 from boostr.models.weights import Weights
 from boostr.nn import Attention, DeltaRule, GatedDeltaNet, GatedMLP, RotaryEmbedding, SparseMoE
-from boostr.state import Batch, StateSpec, Step
+from boostr.state import Batch, Hidden, StateSpec, Step
 from numr import Tensor
 
 __all__ = ["Qwen35", "Qwen35Config"]
@@ -50,7 +50,7 @@ class Qwen35Block:
         mixed = self.mixer(h, step, rows)
         if rows is not None:
             x = Tensor(x.array[rows])
-        return x, self.mlp(self.post_attention_layernorm.add(x, mixed))
+        return x, self.mlp(self.post_attention_layernorm.add(x, mixed), step.adapters_of(rows))
 
 
 def _attention(config: Qwen35Config, weights: Weights, index: int, rotary: RotaryEmbedding) -> Attention:
@@ -154,11 +154,11 @@ class Qwen35:
             x, y = layer(x, y, step)
         x, y = self.layers[-1](x, y, step, batch.rows)
         batch.finish()
-        return self.norm.add(x, y)
+        return step.read(self.norm.add(x, y), batch.rows)
 
     def logits(self, hidden: Tensor) -> Tensor:
         """hidden (R, hidden) -> (R, vocab) float32."""
-        return self.lm_head(hidden)
+        return self.lm_head(hidden, hidden.adapters if isinstance(hidden, Hidden) else None)
 
     @staticmethod
     def shapes(config: Qwen35Config) -> Shapes:
@@ -187,6 +187,21 @@ class Qwen35:
         )
 
     @staticmethod
+    def published_order(config: Qwen35Config, path: str) -> Order:
+        """GGUF files tile value heads over key heads; the published checkpoint has them grouped by key head."""
+        d = config.delta
+        head = d.k_heads * d.k_dim * 2  # rows of queries and keys, which stay
+        orders: dict[str, Order] = {
+            "in_proj_qkv": (np.concatenate([np.arange(head), head + _tiled(config, d.v_dim)]), None),
+            "in_proj_z": (_tiled(config, d.v_dim), None),
+            "in_proj_b": (_tiled(config, 1), None),
+            "in_proj_a": (_tiled(config, 1), None),
+            "out_proj": (None, _tiled(config, d.v_dim)),
+        }
+        module = path.rpartition("linear_attn.")[2]
+        return orders.get(module, (None, None)) if d.tiled and module != path else (None, None)
+
+    @staticmethod
     def part_rows(config: Qwen35Config, part: str) -> NDArray[np.int64]:
         """Rows of "qkv", "z", "b" or "a" in Qwen3-Next's matrices, which are fused per key head."""
         d = config.delta
@@ -198,6 +213,12 @@ class Qwen35:
         rows = np.arange(d.k_heads * widths[-1]).reshape(d.k_heads, -1)
         q, k, v, z = (piece.reshape(-1) for piece in np.split(rows, widths[:-1], axis=1))
         return z if part == "z" else np.concatenate([q, k, v])
+
+
+def _tiled(config: Qwen35Config, width: int) -> NDArray[np.int64]:
+    """For tiled value heads of `width` rows, the row of the grouped order that stands at each place."""
+    d = config.delta
+    return np.arange(d.v_heads * width).reshape(d.k_heads, -1, width).swapaxes(0, 1).reshape(-1)
 
 
 def _attention_shapes(config: Qwen35Config) -> Shapes:

@@ -13,10 +13,13 @@ from boostr.formats import TensorInfo
 from boostr.models.network import Network
 from boostr.models.weights import Weights
 
-__all__ = ["GGUF_ARCHITECTURES", "MODEL_TYPES", "Architecture", "ConfigReader", "Unused", "architecture"]
+__all__ = ["GGUF_ARCHITECTURES", "MODEL_TYPES", "Architecture", "ConfigReader", "Order", "Unused", "architecture"]
 
 # Patterns of whole checkpoint names that a network leaves on disk, with the reason.
 Unused = Sequence[tuple[str, str]]
+
+# Which row of the published checkpoint each row of a linear map is, and which column; None: the same one.
+Order = tuple[NDArray[Any] | None, NDArray[Any] | None]
 
 # config.json's model_type -> "module:network class:config class"
 _LLAMA = "llama:Llama:LlamaConfig"
@@ -62,6 +65,7 @@ class Architecture(Protocol):
     def shapes(self, config: Any) -> dict[str, tuple[int, ...]]: ...
     def part_rows(self, config: Any, part: str) -> NDArray[Any]: ...
     def unused(self, config: Any) -> Unused: ...
+    def published_order(self, config: Any, path: str) -> Order: ...
 
 
 def architecture(name: str, table: Mapping[str, str] = MODEL_TYPES) -> tuple[Architecture, ConfigReader]:

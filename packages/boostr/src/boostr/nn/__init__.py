@@ -4,6 +4,7 @@ from boostr.nn.attention import Attention
 from boostr.nn.embedding import Embedding
 from boostr.nn.gated_delta import GatedDeltaNet
 from boostr.nn.linear import Linear, LinearGroup
+from boostr.nn.low_rank import LowRank, SpanAdapter
 from boostr.nn.mlp import ACTIVATIONS, GatedMLP
 from boostr.nn.moe import SparseMoE
 from boostr.nn.norm import RMSNorm
@@ -20,8 +21,10 @@ __all__ = [
     "GatedMLP",
     "Linear",
     "LinearGroup",
+    "LowRank",
     "RMSNorm",
     "RopeScaling",
     "RotaryEmbedding",
+    "SpanAdapter",
     "SparseMoE",
 ]

@@ -64,7 +64,7 @@ class Attention:
 
     def __call__(self, x: Tensor, step: Step, rows: NDArray[np.int64] | None = None) -> Tensor:
         """x (T, hidden) -> (T, hidden); with `rows`, only those rows of the result, (R, hidden)."""
-        q, k, v = self._qkv(x)
+        q, k, v = self._qkv(x, step.adapters)
         queries = q
         if self.gated:
             q = self._without_gates(queries)
@@ -82,7 +82,7 @@ class Attention:
         if self.gated:
             gates = queries if rows is None else Tensor(queries.array[rows])
             sigmoid_gate_(context, gates, self.head_dim, 2 * self.head_dim, start=self.head_dim)
-        return self.o_proj(context)
+        return self.o_proj(context, step.adapters_of(rows))
 
     def _without_gates(self, queries: Tensor) -> Tensor:
         pairs = queries.array.reshape(len(queries.array), self.n_heads, 2, self.head_dim)

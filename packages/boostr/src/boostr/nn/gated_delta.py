@@ -53,7 +53,7 @@ class GatedDeltaNet:
         """x (T, hidden) -> (T, hidden); with `rows`, only those rows of the result, (R, hidden)."""
         memory, layer = step.memory, step.memory_layers[self.index]
         assert memory is not None, "a network with recurrent layers runs on states that hold their memories"
-        qkv, z, b, a = self._in(x)
+        qkv, z, b, a = self._in(x, step.adapters)
         mixed = causal_conv(qkv, self.conv_weight, memory, layer.conv)
         out = gated_delta(self.rule, mixed, z, b, a, memory, layer.state)
-        return self.out_proj(out if rows is None else Tensor(out.array[rows]))
+        return self.out_proj(out if rows is None else Tensor(out.array[rows]), step.adapters_of(rows))

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from boostr.nn.low_rank import add_updates
 from boostr.quant import Precision, Product, Weight
+from boostr.state import AdaptedRows
 from numr import Tensor
 
 __all__ = ["Linear", "LinearGroup"]
@@ -37,13 +39,16 @@ class Linear:
     def in_features(self) -> int:
         return self.weight.shape[1]
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, adapters: AdaptedRows | None = None) -> Tensor:
+        """x (R, in) -> (R, out), with the updates of the adapters that its rows run under."""
         product = self._product
         if product is None:
             product = self._product = Product([self.weight], self.precision)
         (y,) = product(x)
         if self.bias is not None:
             np.add(y.array, self.bias.array, out=y.array)
+        if adapters is not None:
+            add_updates(self, x, y, adapters)
         return y
 
 
@@ -58,10 +63,13 @@ class LinearGroup:
         biases = [(at, linear.bias.array) for at, linear in enumerate(members) if linear.bias is not None]
         self._biases = tuple(biases)
 
-    def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
+    def __call__(self, x: Tensor, adapters: AdaptedRows | None = None) -> tuple[Tensor, ...]:
         """One (R, out) tensor per member, in their order."""
         outputs = self._product(x)
         for at, bias in self._biases:
             y = outputs[at].array
             np.add(y, bias, out=y)
+        if adapters is not None:
+            for member, output in zip(self.members, outputs, strict=True):
+                add_updates(member, x, output, adapters)
         return outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from boostr.nn.linear import Linear, LinearGroup
+from boostr.state import AdaptedRows
 from numr import Tensor
 from numr.nn import gelu_mul, silu_mul
 
@@ -39,6 +40,6 @@ class GatedMLP:
         self._gate_up = LinearGroup(gate_proj, up_proj)
         self._act_mul = ACTIVATIONS[activation]
 
-    def __call__(self, x: Tensor) -> Tensor:
-        gate, up = self._gate_up(x)
-        return self.down_proj(self._act_mul(gate, up))
+    def __call__(self, x: Tensor, adapters: AdaptedRows | None = None) -> Tensor:
+        gate, up = self._gate_up(x, adapters)
+        return self.down_proj(self._act_mul(gate, up), adapters)

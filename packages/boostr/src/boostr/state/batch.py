@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.errors import ParameterError
+from boostr.state.adapters import AdaptedRows, Hidden
 from boostr.state.memory import MemoryLayer, MemorySpan, MemoryTable
 from boostr.state.sequence import SequenceState
 from numr import Tensor
@@ -43,6 +44,15 @@ class Step:
     length: int  # all positions are below
     memory: MemoryTable | None = None  # where recurrent layers find and leave each span's memory
     memory_layers: tuple[MemoryLayer, ...] = ()  # where each recurrent layer's part of it lies
+    adapters: AdaptedRows | None = None  # which rows run under which adapter; None: none does
+
+    def adapters_of(self, rows: NDArray[np.int64] | None) -> AdaptedRows | None:
+        """The adapters of those rows, in their order; None stands for all rows."""
+        return self.adapters if rows is None or self.adapters is None else self.adapters.take(rows)
+
+    def read(self, hidden: Tensor, rows: NDArray[np.int64] | None) -> Tensor:
+        """Hidden states of `rows` as `forward` returns them: with their adapters, where the pass has some."""
+        return hidden if self.adapters is None else Hidden(hidden.array, self.adapters_of(rows))
 
 
 @dataclass(slots=True)
@@ -64,14 +74,16 @@ class Batch:
         """Pack (token ids, state) pairs; every id follows what its state has read.
 
         read      which rows are read: of each sequence its "last", "all" or "none"; one word, or one per sequence
-        adapters  one per sequence, or None; sequences of one adapter must stand together
+        adapters  the adapter of each sequence, or None for the bare network; in any order
 
-        Raises ParameterError for a sequence without tokens, or a state that occurs twice.
+        Raises ParameterError for a sequence without tokens, a state that occurs twice, or another number of adapters.
         """
         if not sequences:
             raise ParameterError("a batch needs at least one sequence", "sequences")
         if len({id(state) for _, state in sequences}) < len(sequences):
             raise ParameterError("one state stands twice in the batch; fork it", "sequences")
+        if adapters is not None and len(adapters) != len(sequences):
+            raise ParameterError(f"{len(adapters)} adapters for {len(sequences)} sequences", "adapters")
         spans, positions, start = [], [], 0
         for at, (ids, state) in enumerate(sequences):
             if len(ids) == 0:
@@ -103,7 +115,8 @@ class Batch:
         segments = tables[0] if len(tables) == 1 else np.concatenate(tables)
         kv = KVTable(spans.view(SPAN).reshape(-1), segments, layout.dtype, owners)
         memory = self._memories() if memory_layout.layers else None
-        return Step(kv, layout.layers, Tensor(self.positions), length, memory, memory_layout.layers)
+        adapters = AdaptedRows.of([(span.stop - span.start, span.adapter) for span in self.spans])
+        return Step(kv, layout.layers, Tensor(self.positions), length, memory, memory_layout.layers, adapters)
 
     def _memories(self) -> MemoryTable:
         # After all states have their room: from start_memory on, a pass that fails spoils a state.

@@ -1,0 +1,157 @@
+"""A PEFT LoRA adapter read from its directory: matrices and scale per module, checked, with no base model at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from boostr.errors import AdapterFormatError, AdapterNotFoundError, BoostrError
+from boostr.formats.safetensors import SafeTensorsFile
+from boostr.peft.config import CONFIG_NAME, LoraConfig
+from numr import Tensor
+
+__all__ = ["WEIGHTS_NAME", "LoraModule", "PeftAdapter"]
+
+WEIGHTS_NAME = "adapter_model.safetensors"
+_PICKLE_NAME = "adapter_model.bin"
+_WRAPPERS = "base_model.model."  # what PEFT puts before the base model's own module path
+_SIDES = {".lora_A.weight": "A", ".lora_B.weight": "B"}
+
+# What tensors of other kinds are, by a piece of their names.
+_STRAY = (
+    ("lora_embedding_", "adapters of embeddings are not implemented; train without embeddings in target_modules"),
+    ("lora_magnitude_vector", "it belongs to DoRA, which is not implemented"),
+    (".bias", "trained biases are not implemented"),
+    ("modules_to_save", "it replaces a module of the base, which is not implemented"),
+    (".base_layer.", "it is a copy of the base's weights; save the adapter with save_embedding_layers=False"),
+    ("embed_tokens.", "it replaces the base's embeddings; save the adapter with save_embedding_layers=False"),
+    ("lm_head.", "it replaces the base's output matrix; save the adapter with save_embedding_layers=False"),
+)
+_OTHER = "its tensors are named base_model.model.….lora_A.weight and ….lora_B.weight"
+
+
+class LoraModule(NamedTuple):
+    """One module's update: y += scale · (x aᵀ) bᵀ, with a (r, in) and b (out, r) float32."""
+
+    a: Tensor
+    b: Tensor
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeftAdapter:
+    """A LoRA adapter in memory, float32.
+
+    path              its directory
+    name              the directory's name
+    rank              the largest of its modules
+    modules           {module path in the base model it was trained on: its update}
+    base_model_name   where it was trained, as adapter_config.json says it
+    config            adapter_config.json
+    """
+
+    path: Path
+    name: str
+    rank: int
+    modules: Mapping[str, LoraModule] = field(repr=False)
+    base_model_name: str | None
+    config: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def module_count(self) -> int:
+        return len(self.modules)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all matrices."""
+        return sum(module.a.nbytes + module.b.nbytes for module in self.modules.values())
+
+    @classmethod
+    def load(cls, path: str | Path) -> PeftAdapter:
+        """Read an adapter directory, or the adapter_model.safetensors in one.
+
+        Raises AdapterNotFoundError where there is none, AdapterFormatError for files that are incomplete or damaged and
+        for kinds of adapters that are not implemented.
+        """
+        directory, weights = _files(Path(path))
+        config = LoraConfig.read(directory / CONFIG_NAME)
+        if not weights.is_file():
+            raise AdapterFormatError(_no_weights(directory))
+        try:
+            file = SafeTensorsFile(weights)
+        except BoostrError as error:
+            raise AdapterFormatError(str(error)) from error
+        try:
+            modules = {path: _module(file, path, config) for path in _paired(file)}
+        finally:
+            file.close()
+        rank = max(module.a.shape[0] for module in modules.values())
+        return cls(directory, directory.resolve().name, rank, modules, config.base_model_name, config.values)
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    if path.is_file() and path.suffix == ".safetensors":
+        return path.parent, path
+    if not path.is_dir():
+        found = "is a file" if path.exists() else "does not exist"
+        raise AdapterNotFoundError(f"{path} {found}: an adapter is a directory of {CONFIG_NAME} and {WEIGHTS_NAME}")
+    return path, path / WEIGHTS_NAME
+
+
+def _no_weights(directory: Path) -> str:
+    if (directory / _PICKLE_NAME).is_file():
+        return (
+            f"{directory / _PICKLE_NAME} is a pickle, which can run any code and is not read; save the adapter with "
+            f"safe_serialization=True, as {WEIGHTS_NAME}"
+        )
+    return f"{directory} has no {WEIGHTS_NAME}; download the adapter again"
+
+
+def _paired(file: SafeTensorsFile) -> Iterator[str]:
+    """The path of every module in the base model. Raises AdapterFormatError for tensors of other kinds."""
+    sides: dict[str, set[str]] = {}
+    for name in file.names():
+        suffix = next((suffix for suffix in _SIDES if name.endswith(suffix)), None)
+        if suffix is None or not name.startswith(_WRAPPERS):
+            reason = next((why for piece, why in _STRAY if piece in name), _OTHER)
+            raise AdapterFormatError(f"{file.path}: tensor '{name}' is no part of a LoRA adapter: {reason}")
+        sides.setdefault(name.removesuffix(suffix), set()).add(_SIDES[suffix])
+    if not sides:
+        raise AdapterFormatError(f"{file.path} holds no tensors; download the adapter again")
+    for name, found in sides.items():
+        if found != {"A", "B"}:
+            (side,) = found
+            other = "B" if side == "A" else "A"
+            raise AdapterFormatError(f"{file.path}: '{name}.lora_{side}.weight' has no lora_{other} beside it")
+    return (name.removeprefix(_WRAPPERS) for name in sides)
+
+
+def _module(file: SafeTensorsFile, path: str, config: LoraConfig) -> LoraModule:
+    a, b = (_matrix(file, f"{_WRAPPERS}{path}.lora_{side}.weight") for side in "AB")
+    if a.shape[0] != b.shape[1]:
+        raise AdapterFormatError(
+            f"{file.path}: '{path}' has rank {a.shape[0]} by its lora_A {a.shape}, but {b.shape[1]} by its lora_B "
+            f"{b.shape}"
+        )
+    rank = config.rank(path)
+    if a.shape[0] != rank:
+        raise AdapterFormatError(
+            f"{file.path}: '{path}' has rank {a.shape[0]}, but {CONFIG_NAME} says {rank} by r or rank_pattern"
+        )
+    return LoraModule(a, b, config.scale(path))
+
+
+def _matrix(file: SafeTensorsFile, name: str) -> Tensor:
+    info = file.info(name)
+    if info.dtype not in ("F32", "F16", "BF16") or len(info.shape) != 2 or 0 in info.shape:
+        raise AdapterFormatError(
+            f"{file.path}: tensor '{name}' is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or BF16 is expected"
+        )
+    matrix = np.array(file.tensor(name), dtype=np.float32)  # a copy: the file may be replaced while it is served
+    if not np.isfinite(matrix).all():
+        raise AdapterFormatError(f"{file.path}: tensor '{name}' holds NaN or infinity; its training diverged")
+    return Tensor(matrix)
