@@ -16,13 +16,17 @@ _MACH_MACHINES = {0x0100000C: "aarch64", 0x01000007: "x86_64"}
 
 @dataclass(frozen=True)
 class Binary:
-    """A shared library. `oldest` is the least glibc (ELF) or macOS (Mach-O) that it runs on, () where it says none."""
+    """A shared library. `oldest` is the least glibc (ELF) or macOS (Mach-O) that it runs on, () where it says none.
+
+    `signed`: it holds a code signature, without which Macs with ARM processors load nothing; ELF has none.
+    """
 
     format: str
     machine: str
     exports: frozenset[str]
     needs: frozenset[str]
     oldest: tuple[int, ...]
+    signed: bool
 
 
 def read(path: Path) -> Binary:
@@ -55,7 +59,7 @@ def _elf(data: bytes) -> Binary:
             found = struct.iter_unpack("<qQ", data[offset : offset + length])
             needs.update(_string(data, strings + value) for tag, value in found if tag == 1)
     versions = [tuple(map(int, text.split(b"."))) for text in re.findall(rb"GLIBC_([0-9.]+)\0", data)]
-    return Binary("elf", _ELF_MACHINES[machine], frozenset(exports), frozenset(needs), max(versions, default=()))
+    return Binary("elf", _ELF_MACHINES[machine], frozenset(exports), frozenset(needs), max(versions, default=()), False)
 
 
 def _mach_o(data: bytes) -> Binary:
@@ -63,7 +67,7 @@ def _mach_o(data: bytes) -> Binary:
     exports: set[str] = set()
     needs: set[str] = set()
     oldest: tuple[int, ...] = ()
-    at = 32
+    at, signed = 32, False
     for _ in range(commands):
         command, size = struct.unpack_from("<II", data, at)
         if command == 0x2:  # LC_SYMTAB; a symbol: name, type, section, description, value
@@ -76,6 +80,7 @@ def _mach_o(data: bytes) -> Binary:
         if command == 0x32:  # LC_BUILD_VERSION: platform, least version as 16.8.8 bits
             version = struct.unpack_from("<12xI", data, at)[0]
             oldest = (version >> 16, version >> 8 & 255)
+        signed = signed or command == 0x1D  # LC_CODE_SIGNATURE
         at += size
     exports -= {"__dso_handle", "_mh_dylib_header"}  # the linker's own
-    return Binary("mach-o", _MACH_MACHINES[machine], frozenset(exports), frozenset(needs), oldest)
+    return Binary("mach-o", _MACH_MACHINES[machine], frozenset(exports), frozenset(needs), oldest, signed)

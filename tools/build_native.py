@@ -128,6 +128,8 @@ def build(job: Job) -> Job:
         unit = Path(folder) / "stamp.c"
         unit.write_text(recipe.stamp_unit(job.level, job.platform.machine))
         options = [*recipe.options(job.level, job.platform.machine), "-Wl,-s"]
+        if job.platform.suffix == ".dylib":  # otherwise a file names itself by the path that it was linked to
+            options.append(f"-Wl,-install_name,@rpath/{job.target.name}")
         compiler(job.platform).build([*recipe.paths, unit], options, job.target)
     return job
 
@@ -136,6 +138,7 @@ def faults(job: Job, expected: frozenset[str] | None) -> list[str]:
     """What is wrong with a library, as far as its file tells; `expected` is what its other builds export."""
     found, platform = binaries.read(job.target), job.platform
     stamp = requested()[job.name].stamp(job.level, platform.machine).encode()
+    data = job.target.read_bytes()
     said = []
     if found.machine != platform.machine:
         said.append(f"is for {found.machine}")
@@ -143,10 +146,14 @@ def faults(job: Job, expected: frozenset[str] | None) -> list[str]:
         said.append(f"needs {sorted(found.needs - platform.needs)}")
     if found.oldest > platform.oldest:
         said.append(f"runs only from {found.oldest} on")
+    if found.format == "mach-o" and not found.signed:
+        said.append("is not signed")
     if expected is not None and found.exports != expected:
         said.append(f"differs in exports: {sorted(found.exports ^ expected)}")
-    if f"{job.name}_stamp" not in found.exports or stamp not in job.target.read_bytes():
+    if f"{job.name}_stamp" not in found.exports or stamp not in data:
         said.append("carries no stamp")
+    if any(str(folder).encode() in data for folder in (ROOT, job.target.parent.resolve())):
+        said.append("names a folder of this machine")
     return [f"{job.target}: {fault}" for fault in said]
 
 

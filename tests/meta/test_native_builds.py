@@ -74,10 +74,11 @@ def mach_o(symbols: dict[bytes, int], needs: bytes) -> bytes:
     path = needs + b"\0" * (8 - len(needs) % 8)
     load = struct.pack("<IIIIII", 0xC, 24 + len(path), 24, 0, 0, 0) + path
     version = struct.pack("<IIIIII", 0x32, 24, 1, 11 << 16 | 3 << 8, 0, 0)
-    begin = 32 + 24 + len(load) + len(version)
+    signature = struct.pack("<IIII", 0x1D, 16, 0, 0)
+    begin = 32 + 24 + len(load) + len(version) + len(signature)
     symtab = struct.pack("<IIIIII", 0x2, 24, begin, len(symbols), begin + len(table), len(strings))
-    header = struct.pack("<IiiIIIII", 0xFEEDFACF, 0x0100000C, 0, 6, 3, begin - 32, 0, 0)
-    return header + symtab + load + version + table + strings
+    header = struct.pack("<IiiIIIII", 0xFEEDFACF, 0x0100000C, 0, 6, 4, begin - 32, 0, 0)
+    return header + symtab + load + version + signature + table + strings
 
 
 def test_a_mach_o_library_is_read(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_mach_o_library_is_read(tmp_path: Path) -> None:
     found = binaries.read(tmp_path / "a.dylib")
     assert found.exports == {"numr_add"}
     assert found.needs == {"/usr/lib/libSystem.B.dylib"}
-    assert (found.format, found.machine, found.oldest) == ("mach-o", "aarch64", (11, 3))
+    assert (found.format, found.machine, found.oldest, found.signed) == ("mach-o", "aarch64", (11, 3), True)
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
