@@ -49,14 +49,13 @@ def golden(adapter: str) -> list[dict[str, Any]]:
     return [{key: tensors[f"{key}_{n}"] for key in ("input_ids", "logits", "greedy")} for n in numbers]
 
 
-def altered(source: str, target: Path, config: Mapping[str, Any] = {}, **tensors: Array | None) -> Path:
-    """A copy of a committed adapter with other settings and tensors; None takes one away."""
+def altered(source: str, target: Path, config: Mapping[str, Any], **tensors: Any) -> Path:
+    """A copy of a committed adapter with other settings and tensors."""
     shutil.copytree(LORA / source, target)
     file, weights = target / "adapter_config.json", target / "adapter_model.safetensors"
     settings = json.loads(file.read_text("utf-8")) | dict(config)
-    file.write_text(json.dumps({key: value for key, value in settings.items() if value is not ...}), "utf-8")
-    stored = load_file(weights) | tensors
-    save_file({name: array for name, array in stored.items() if array is not None}, weights)
+    file.write_text(json.dumps(settings), "utf-8")
+    save_file(load_file(weights) | tensors, weights)
     return target
 
 
