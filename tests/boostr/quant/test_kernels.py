@@ -30,7 +30,10 @@ from boostr.quant.kernels import kernels
 from numr import Tensor
 rng = np.random.default_rng(0)
 digest = hashlib.sha256()
-types = {"Q4_0": {0: 1}, "Q4_1": {0: 1, 2: -3}, "Q8_0": {0: 1}, "Q4_K": {0: 1, 2: 1}, "Q6_K": {208: 1}}
+types = {
+    "Q4_0": {0: 1}, "Q4_1": {0: 1, 2: -3}, "Q5_0": {0: 1}, "Q5_1": {0: 1, 2: -3}, "Q8_0": {0: 1},
+    "Q2_K": {80: 1, 82: 1}, "Q3_K": {108: 1}, "Q4_K": {0: 1, 2: 1}, "Q5_K": {0: 1, 2: 1}, "Q6_K": {208: 1},
+}
 for name, halves in types.items():
     kind = QUANT_TYPES[name]
     columns = 1536 if kind.block == 256 else 1504
@@ -38,18 +41,25 @@ for name, halves in types.items():
     for at, value in halves.items():
         raw[:, :, at:at + 2] = np.array([value], np.float16).view(np.uint8)
     weight = QuantTensor(raw.reshape(13, -1), kind, (13, columns))
-    x = np.zeros((8, columns), np.float32)
     few = kind.block == 256  # keep sums of 63 * 63 * 127 below 2**24
+    x = np.zeros((8, columns), np.float32)
     for row in x:
         picked = rng.permutation(columns)[: 24 if few else 300]
         row[picked] = rng.integers(-127, 128, picked.size)
-        row[:: 256 if few else 32] = 127
+        row[:: kind.block] = 127
+    wide = rng.integers(-32767, 32768, x.shape).astype(np.float32)
+    wide[:, :: kind.block] = 32767
+    floats = weight.dequantize().astype(np.float64).T
     for m in (1, 2, 5, 8):
-        (y,) = Product([weight], few=8)(Tensor(x[:m].copy()))
-        exact = x[:m].astype(np.float64) @ weight.dequantize().astype(np.float64).T
+        (y,) = Product([weight], "int8", few=8)(Tensor(x[:m].copy()))
+        exact = x[:m].astype(np.float64) @ floats
         assert np.abs(exact).max() < 2**24, name
         assert np.array_equal(y.array, exact), (name, m)
         digest.update(y.array.tobytes())
+        # Int16 activations make larger sums, which float32 rounds: nothing but that may be lost.
+        (y,) = Product([weight], "int16", few=8)(Tensor(wide[:m].copy()))
+        exact = wide[:m].astype(np.float64) @ floats
+        assert np.abs(y.array - exact).max() < 2e-6 * np.abs(exact).max(), (name, m)
 print(kernels().level if kernels() else "none", digest.hexdigest())
 """
 

@@ -22,5 +22,5 @@ ANY = 1 << 62
 
 
 def few_rows(level: str, rounds: bool) -> int:
-    """The largest number of rows for the kernels of `level`; `rounds`: whether they multiply int8 activations."""
+    """The largest number of rows for the kernels of `level`; `rounds`: whether they multiply rounded activations."""
     return ANY if rounds else _FLOAT.get(level, 0)

@@ -11,11 +11,20 @@ from pathlib import Path
 
 import numr.native
 from boostr.errors import DeviceMemoryError
+from boostr.quant.activations import Rounding
 
 __all__ = ["MAX_WEIGHTS", "Kernels", "Plan", "check", "kernels", "plan"]
 
 _SOURCES = Path(__file__).parent / "native"
-UNITS = ("runtime.c", "activations.c", "dequantize.c", "products.c")
+UNITS = (
+    "runtime.c",
+    "activations.c",
+    "dequantize.c",
+    "products.c",
+    "rows_dense.c",
+    "rows_32.c",
+    "rows_k.c",
+)
 
 # No contraction into fused multiply-adds and no reordered sums: dequantization must round as ggml does, activations
 # must round alike on every CPU level, and the kernels spell out the fused operations they want.
@@ -27,7 +36,12 @@ _BAD_ROW = 3
 
 
 class _Weight(ctypes.Structure):
-    _fields_ = (("id", ctypes.c_int64), ("address", ctypes.c_void_p), ("rows", ctypes.c_int64))
+    _fields_ = (
+        ("id", ctypes.c_int64),
+        ("address", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("bits", ctypes.c_int64),
+    )
 
 
 class Plan(ctypes.Structure):
@@ -36,14 +50,13 @@ class Plan(ctypes.Structure):
     _fields_ = (
         ("count", ctypes.c_int64),
         ("columns", ctypes.c_int64),
-        ("precise", ctypes.c_int64),
         ("weights", _Weight * MAX_WEIGHTS),
     )
 
 
-def plan(columns: int, precise: bool, weights: Sequence[tuple[int, int, int]]) -> Plan:
-    """A Plan of at most MAX_WEIGHTS weights, each (ggml id, address, rows)."""
-    return Plan(len(weights), columns, precise, (_Weight * MAX_WEIGHTS)(*(_Weight(*each) for each in weights)))
+def plan(columns: int, weights: Sequence[tuple[int, int, int, int]]) -> Plan:
+    """A Plan of at most MAX_WEIGHTS weights, each (ggml id, address, rows, bits of activations: 8, 16, 0 for float32)."""
+    return Plan(len(weights), columns, (_Weight * MAX_WEIGHTS)(*(_Weight(*each) for each in weights)))
 
 
 class Kernels:
@@ -63,11 +76,11 @@ class Kernels:
             "boostr_widen", [number, address, address, number, number, number, address], ctypes.c_int
         )
         self._round_trip = library.function(
-            "boostr_round_trip", [ctypes.c_int, address, number, number, address], ctypes.c_int
+            "boostr_round_trip", [ctypes.c_int, ctypes.c_int, address, number, number, address], ctypes.c_int
         )
 
     def rounding(self, type_id: int) -> int:
-        """The block in which products of the type round activations in fast mode; 0: not at all, -1: no kernels."""
+        """The block in which products of the type round activations; 0: they are dense, -1: there are no kernels."""
         return int(self._rounding(type_id))
 
     def widen(self, type_id: int, address: int, rows: int, columns: int, out: int, count: int, ids: int = 0) -> None:
@@ -77,9 +90,9 @@ class Kernels:
             raise IndexError(f"row ids must lie in 0..{rows - 1}")
         check(status)
 
-    def round_trip(self, block: int, x: int, rows: int, columns: int, out: int) -> None:
-        """What products that round in `block` see of x, as float32 at `out`."""
-        check(self._round_trip(block, x, rows, columns, out))
+    def round_trip(self, rounding: Rounding, x: int, rows: int, columns: int, out: int) -> None:
+        """What products with that rounding see of x, as float32 at `out`."""
+        check(self._round_trip(rounding.block, rounding.bits, x, rows, columns, out))
 
 
 def check(status: int) -> None:

@@ -6,21 +6,21 @@ without a kernel, and machines without native code dequantize a tile of weight r
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from boostr.errors import ParameterError
+from boostr.quant.activations import PRECISIONS, Precision, Rounding, rounding_of
 from boostr.quant.crossover import few_rows
 from boostr.quant.kernels import MAX_WEIGHTS, Kernels, check, plan
-from boostr.quant.rounding import activation_block, round_activations
+from boostr.quant.rounding import round_activations
 from boostr.quant.weights import Float32Array, Weight, kernels_for, matrix_shape, rows_as_floats, take_rows, type_of
 from numr import Tensor
 from numr.errors import DTypeError, ShapeError
 from numr.native import limit_blas
 
 __all__ = ["Precision", "Product", "Weight", "take_rows"]
-
-Precision = Literal["fast", "precise"]
 
 # Floats of one dequantized tile (16 MB) and its bounds in rows: BLAS repacks and forks once per tile, so tiles below
 # 1024 rows lose up to a third of its speed, while tiles beyond the cache gain nothing.
@@ -37,10 +37,12 @@ _first_byte: Callable[[Any], Any] = (
 class Product:
     """A bound product of `weights` (N_i, K), each a dense Tensor (float32, float16, bfloat16) or a QuantTensor.
 
-    Calling it with x (M, K) float32 returns one Tensor (M, N_i) float32 per weight. `precision` "fast" rounds the
-    activations of quantized weights to int8 per block; "precise" keeps float32. Neither result depends on M beyond
-    float rounding, and with native kernels a fast product has the same bits for every M. `few` overrides the measured
-    number of rows up to which native kernels run. ShapeError or DTypeError for weights or activations that do not fit.
+    Calling it with x (M, K) float32 returns one Tensor (M, N_i) float32 per weight. `precision` says
+    what the activations of quantized weights are rounded to, block by block: "int8", "int16" (an error near 2e-5), or
+    not at all: "float32", also called "precise"; "fast" takes each type's own of the first two (activations.py). No
+    result depends on M beyond float rounding, and with native kernels rounded products have the same bits for every M.
+    `few` overrides the measured number of rows up to which native kernels run. ParameterError for another precision,
+    ShapeError or DTypeError for weights or activations that do not fit.
     """
 
     __slots__ = (
@@ -59,6 +61,8 @@ class Product:
     def __init__(self, weights: Sequence[Weight], precision: Precision = "fast", *, few: int | None = None) -> None:
         if not weights:
             raise ShapeError("a product needs at least one weight")
+        if precision not in PRECISIONS:
+            raise ParameterError(f"precision is {precision!r}: use one of {', '.join(PRECISIONS)}", "precision")
         self.weights = tuple(weights)
         self.rows = tuple(matrix_shape(weight)[0] for weight in weights)
         self.columns = matrix_shape(weights[0])[1]
@@ -73,11 +77,10 @@ class Product:
         if native is None or self._parts:
             return
         self._kernels: Kernels = native
-        self._few = (
-            min(few_rows(native.level, activation_block(kind, precision) > 0) for kind in types) if few is None else few
-        )
-        described = [(kind.id, weight.ptr, rows) for kind, weight, rows in zip(types, weights, self.rows, strict=True)]
-        self._plan = plan(self.columns, precision == "precise", described)
+        bits = [rounding_of(kind, precision).bits for kind in types]
+        self._few = min(few_rows(native.level, each > 0) for each in bits) if few is None else few
+        parts = zip(types, weights, self.rows, bits, strict=True)
+        self._plan = plan(self.columns, [(kind.id, weight.ptr, rows, each) for kind, weight, rows, each in parts])
         self._address = ctypes.addressof(self._plan)
         ends = np.cumsum(self.rows).tolist()
         self._slices = tuple(zip([0, *ends[:-1]], ends, self.rows, strict=True))
@@ -87,7 +90,7 @@ class Product:
         that take different paths when rows are many."""
         kinds: dict[bool | None, list[int]] = {}
         for at, weight in enumerate(self.weights):
-            rounds = activation_block(type_of(weight), self.precision) > 0
+            rounds = rounding_of(type_of(weight), self.precision).block > 0
             kinds.setdefault(None if kernels_for(weight) is None else rounds, []).append(at)
         groups = [
             places[at : at + MAX_WEIGHTS] for places in kinds.values() for at in range(0, len(places), MAX_WEIGHTS)
@@ -117,13 +120,13 @@ class Product:
             found = {at: y for group, part in self._parts for at, y in zip(group, part(x), strict=True)}
             return tuple(found[at] for at in range(len(self.weights)))
         limit_blas()
-        rounded: dict[int, Float32Array] = {0: x.array}
+        rounded: dict[Rounding, Float32Array] = {Rounding(0, 0): x.array}
         outputs = []
         for weight in self.weights:
-            block = activation_block(type_of(weight), self.precision)
-            if block not in rounded:
-                rounded[block] = _rounded(np.ascontiguousarray(x.array), block, kernels_for(weight))
-            outputs.append(Tensor(_multiply(rounded[block], weight)))
+            how = rounding_of(type_of(weight), self.precision)
+            if how not in rounded:
+                rounded[how] = _rounded(np.ascontiguousarray(x.array), how, kernels_for(weight))
+            outputs.append(Tensor(_multiply(rounded[how], weight)))
         return tuple(outputs)
 
 
@@ -133,11 +136,11 @@ def _misfit(array: np.ndarray, columns: int) -> Exception:
     return ShapeError(f"activations {array.shape} do not fit weights of {columns} columns")
 
 
-def _rounded(x: Float32Array, block: int, native: Kernels | None) -> Float32Array:
+def _rounded(x: Float32Array, how: Rounding, native: Kernels | None) -> Float32Array:
     if native is None:
-        return round_activations(x, block)
+        return round_activations(x, how)
     out = np.empty_like(x)
-    native.round_trip(block, x.ctypes.data, x.shape[0], x.shape[1], out.ctypes.data)
+    native.round_trip(how, x.ctypes.data, x.shape[0], x.shape[1], out.ctypes.data)
     return out
 
 

@@ -34,11 +34,59 @@ void dequantize_q4_1(const void *restrict row, float *restrict out, int64_t n) {
   }
 }
 
+INLINE int fifth(const uint8_t high[4], int i) { return (high[i / 8] >> i % 8 & 1) << 4; }
+
+void dequantize_q5_0(const void *restrict row, float *restrict out, int64_t n) {
+  const q5_0 *restrict w = row;
+  for (int64_t b = 0; b < n / 32; b++, out += 32) {
+    float d = half(w[b].d);
+    for (int i = 0; i < 16; i++) out[i] = d * (float)(((w[b].q[i] & 15) | fifth(w[b].high, i)) - 16);
+    for (int i = 0; i < 16; i++) out[16 + i] = d * (float)((w[b].q[i] >> 4 | fifth(w[b].high, 16 + i)) - 16);
+  }
+}
+
+void dequantize_q5_1(const void *restrict row, float *restrict out, int64_t n) {
+  const q5_1 *restrict w = row;
+  for (int64_t b = 0; b < n / 32; b++, out += 32) {
+    float d = half(w[b].d), m = half(w[b].m);
+    for (int i = 0; i < 16; i++) out[i] = d * (float)((w[b].q[i] & 15) | fifth(w[b].high, i)) + m;
+    for (int i = 0; i < 16; i++) out[16 + i] = d * (float)(w[b].q[i] >> 4 | fifth(w[b].high, 16 + i)) + m;
+  }
+}
+
 void dequantize_q8_0(const void *restrict row, float *restrict out, int64_t n) {
   const q8_0 *restrict w = row;
   for (int64_t b = 0; b < n / 32; b++, out += 32) {
     float d = half(w[b].d);
     for (int i = 0; i < 32; i++) out[i] = d * (float)w[b].q[i];
+  }
+}
+
+void dequantize_q2_K(const void *restrict row, float *restrict out, int64_t n) {
+  const q2_K *restrict w = row;
+  for (int64_t b = 0; b < n / 256; b++) {
+    float d = half(w[b].d), dmin = half(w[b].dmin);
+    for (int g = 0; g < 16; g++, out += 16) { /* group g of 16: half g / 8, plane g / 2 % 4, first or last 16 bytes */
+      const uint8_t *q = w[b].q + 32 * (g / 8) + 16 * (g % 2);
+      int shift = 2 * (g / 2 % 4);
+      float scale = d * (float)(w[b].scales[g] & 15), offset = dmin * (float)(w[b].scales[g] >> 4);
+      for (int i = 0; i < 16; i++) out[i] = scale * (float)(q[i] >> shift & 3) - offset;
+    }
+  }
+}
+
+void dequantize_q3_K(const void *restrict row, float *restrict out, int64_t n) {
+  const q3_K *restrict w = row;
+  for (int64_t b = 0; b < n / 256; b++) {
+    uint64_t scales[2];
+    float d = half(w[b].d);
+    q3_K_scales(w[b].scales, scales);
+    for (int g = 0; g < 16; g++, out += 16) { /* as in q2_K; the third bit is bit g / 2 of its plane */
+      const uint8_t *q = w[b].q + 32 * (g / 8) + 16 * (g % 2), *high = w[b].high + 16 * (g % 2);
+      int shift = 2 * (g / 2 % 4), top = g / 2;
+      float scale = d * (float)(int8_t)(scales[g / 8] >> 8 * (g % 8));
+      for (int i = 0; i < 16; i++) out[i] = scale * (float)(((q[i] >> shift & 3) | (high[i] >> top & 1) << 2) - 4);
+    }
   }
 }
 
@@ -55,6 +103,21 @@ void dequantize_q4_K(const void *restrict row, float *restrict out, int64_t n) {
         for (int i = 0; i < 32; i++) out[i] = scale * (float)(q[i] & 15) - offset;
       else
         for (int i = 0; i < 32; i++) out[i] = scale * (float)(q[i] >> 4) - offset;
+    }
+  }
+}
+
+void dequantize_q5_K(const void *restrict row, float *restrict out, int64_t n) {
+  const q5_K *restrict w = row;
+  for (int64_t b = 0; b < n / 256; b++) {
+    uint64_t scales, minima;
+    float d = half(w[b].d), dmin = half(w[b].dmin);
+    q4_K_scales(w[b].scales, &scales, &minima);
+    for (int g = 0; g < 8; g++, out += 32) {
+      float scale = d * (float)(scales >> 8 * g & 255), offset = dmin * (float)(minima >> 8 * g & 255);
+      const uint8_t *q = w[b].q + 32 * (g / 2), *high = w[b].high;
+      int shift = 4 * (g % 2);
+      for (int i = 0; i < 32; i++) out[i] = scale * (float)((q[i] >> shift & 15) | (high[i] >> g & 1) << 4) - offset;
     }
   }
 }

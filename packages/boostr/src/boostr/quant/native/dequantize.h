@@ -7,6 +7,7 @@
 typedef void dequantize_fn(const void *restrict row, float *restrict out, int64_t n);
 
 dequantize_fn dequantize_f32, dequantize_f16, dequantize_bf16;
-dequantize_fn dequantize_q4_0, dequantize_q4_1, dequantize_q8_0, dequantize_q4_K, dequantize_q6_K;
+dequantize_fn dequantize_q4_0, dequantize_q4_1, dequantize_q5_0, dequantize_q5_1, dequantize_q8_0;
+dequantize_fn dequantize_q2_K, dequantize_q3_K, dequantize_q4_K, dequantize_q5_K, dequantize_q6_K;
 
 #endif

@@ -7,8 +7,15 @@
    vs_dot_s8       the same for any signed w, if sum began as vs_begin_s8(correction of these activations)
    vf_spread(s,k)  lanes k * LANES .. of s, each four times: one scale for each run of 16 bytes
    vh_gather2      VW pairs of halves `stride` bytes apart, those from n on zero
-   vs_dot_scaled   sum += scale * (u * a) with one scale per 16 products, from scales_pick8/16(s, j) for vector j
+   vb_bits16       LANES runs as vb_load16: 16 where bit i of the 16-bit word there is set, else 0
+   vs_dot_scaled   sum += scale * (u * a) with one scale per 16 products, from scales_pick8/16(s, j) for vector j;
+                   vs_dot_scaled_s8 for signed w
+   scales_s8x8/16  eight (for runs of 32) or sixteen scales from signed bytes; scale_t is what pick makes of them
+   vw              VB / 2 words of 16 bits: vw_even and vw_odd of the bytes of a vector
+   vw_scaled       w * scale; vs_dot16: sum += groups of two w * a
+   vf_s8(lo,hi,i)  vector i of the floats that sixteen signed bytes are
    vk_nibbles(q,j) vector j of the 256 values of a Q4_K block; vk_six(low, high, j) of a Q6_K block
+   vk_two(q,j)     vector j of two-bit planes; vk_bit(q, j, to) of a one-bit plane, the bit moved to bit `to`
    vk_minima       eight minima times eight 16-bit sums, spread over lanes of floats
    vs_offset16     -32 * sixteen scales times sixteen 16-bit sums, spread over lanes */
 #ifndef BOOSTR_INTS_H

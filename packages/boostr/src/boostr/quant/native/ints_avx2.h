@@ -1,6 +1,8 @@
 /* 32 bytes: AVX2 with FMA and F16C. Included by ints.h, which says what the names mean. */
 typedef __m256i vb;
 typedef __m256i vs;
+typedef __m256i vw;
+typedef __m256i scale_t;
 typedef struct { __m256i first, last; } scales_t; /* eight 16-bit scales each, in both halves */
 
 INLINE __m128i xmm_load(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
@@ -11,6 +13,27 @@ INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
 }
 INLINE vb vb_low(vb v) { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
 INLINE vb vb_high(vb v) { return vb_low(_mm256_srli_epi16(v, 4)); }
+
+INLINE vb vb_or(vb a, vb b) { return _mm256_or_si256(a, b); }
+INLINE __m128i word_everywhere(const uint8_t *p) {
+  int16_t word;
+  memcpy(&word, p, 2);
+  return _mm_set1_epi16(word);
+}
+INLINE vb vb_bits16(const uint8_t *p, int64_t stride, int n) {
+  const __m256i bit = _mm256_set1_epi64x((int64_t)0x8040201008040201u);
+  const __m256i byte = _mm256_set_epi64x(0x0101010101010101, 0, 0x0101010101010101, 0);
+  __m256i words = _mm256_set_m128i(word_everywhere(p + (n > 1 ? stride : 0)), word_everywhere(p));
+  __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(words, byte), bit), bit);
+  return _mm256_and_si256(set, _mm256_set1_epi8(16));
+}
+
+INLINE vw vw_load(const void *p) { return vb_load(p); }
+INLINE vw vw_even(vb v, const int is_signed) {
+  return is_signed ? _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8) : _mm256_and_si256(v, _mm256_set1_epi16(255));
+}
+INLINE vw vw_odd(vb v, const int is_signed) { return is_signed ? _mm256_srai_epi16(v, 8) : _mm256_srli_epi16(v, 8); }
+INLINE vw vw_scaled(vw w, scale_t scale) { return _mm256_mullo_epi16(w, scale); }
 
 INLINE vs vs_zero(void) { return _mm256_setzero_si256(); }
 INLINE vf vs_float(vs v) { return _mm256_cvtepi32_ps(v); }
@@ -24,8 +47,12 @@ INLINE vs vs_dot_u7(vs sum, vb u, vb a) {
 INLINE vs vs_dot_s8(vs sum, vb w, vb a) { /* |w| * (a with w's sign): 128 * 127 * 2 fits 16 bits */
   return vs_dot_u7(sum, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
 }
-INLINE vs vs_dot_scaled(vs sum, vb u, vb a, __m256i scale) {
+INLINE vs vs_dot16(vs sum, vw w, vw a) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, a)); }
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, scale_t scale) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(u, a), scale));
+}
+INLINE vs vs_dot_scaled_s8(vs sum, vb w, vb a, scale_t scale) {
+  return vs_dot_scaled(sum, _mm256_abs_epi8(w), _mm256_sign_epi8(a, w), scale);
 }
 
 INLINE vf vf_spread(vf s, int k) {
@@ -58,18 +85,22 @@ INLINE vf vbf_load(const uint16_t *p) { /* bfloat16 */
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(xmm_load(p)), 16));
 }
 
-INLINE scales_t scales_u8x8(uint64_t s) {
-  __m256i both = _mm256_broadcastsi128_si256(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)s)));
+INLINE __m128i xmm_of(uint64_t lo, uint64_t hi) { return _mm_set_epi64x((int64_t)hi, (int64_t)lo); }
+INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128((int64_t)(i ? hi : lo))));
+}
+INLINE scales_t scales_s8x8(uint64_t s) {
+  __m256i both = _mm256_broadcastsi128_si256(_mm_cvtepi8_epi16(_mm_cvtsi64_si128((int64_t)s)));
   return (scales_t){both, both};
 }
-INLINE scales_t scales_s8x16(const int8_t *s) {
-  __m256i all = _mm256_cvtepi8_epi16(xmm_load(s));
+INLINE scales_t scales_s8x16(uint64_t lo, uint64_t hi) {
+  __m256i all = _mm256_cvtepi8_epi16(xmm_of(lo, hi));
   return (scales_t){_mm256_permute4x64_epi64(all, 0x44), _mm256_permute4x64_epi64(all, 0xee)};
 }
-INLINE __m256i scales_pick8(scales_t s, int j) {
+INLINE scale_t scales_pick8(scales_t s, int j) {
   return _mm256_shuffle_epi8(s.first, _mm256_set1_epi16((int16_t)(0x0100 + 0x0202 * j)));
 }
-INLINE __m256i scales_pick16(scales_t s, int j) {
+INLINE scale_t scales_pick16(scales_t s, int j) {
   int16_t pick = (int16_t)(0x0100 + 0x0404 * (j % 4));
   __m256i where = _mm256_set_m128i(_mm_set1_epi16((int16_t)(pick + 0x0202)), _mm_set1_epi16(pick));
   return _mm256_shuffle_epi8(j < 4 ? s.first : s.last, where);
@@ -84,6 +115,14 @@ INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* vector j: 
   vb l = vb_load(low + 64 * (j / 4) + 32 * (c % 2)), h = vb_load(high + 32 * (j / 4));
   vb tops = c == 0 ? _mm256_slli_epi16(h, 4) : c == 1 ? _mm256_slli_epi16(h, 2) : c == 2 ? h : _mm256_srli_epi16(h, 2);
   return _mm256_or_si256(c / 2 ? vb_high(l) : vb_low(l), _mm256_and_si256(tops, _mm256_set1_epi8(0x30)));
+}
+INLINE vb vk_two(const uint8_t *q, int j) {
+  return _mm256_and_si256(_mm256_srli_epi16(vb_load(q + 32 * (j / 4)), 2 * (j % 4)), _mm256_set1_epi8(3));
+}
+INLINE vb vk_bit(const uint8_t *q, int j, int to) {
+  vb v = vb_load(q);
+  v = j > to ? _mm256_srli_epi16(v, j - to) : _mm256_slli_epi16(v, to - j);
+  return _mm256_and_si256(v, _mm256_set1_epi8((char)(1 << to)));
 }
 INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
   __m128i each = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)minima)), xmm_load(sums));

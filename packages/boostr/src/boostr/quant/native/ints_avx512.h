@@ -1,7 +1,9 @@
 /* 64 bytes: AVX-512 BW, with or without VNNI. Included by ints.h, which says what the names mean. */
 typedef __m512i vb;
 typedef __m512i vs;
+typedef __m512i vw;
 typedef __m512i scales_t;
+typedef __m512i scale_t;
 
 INLINE __m128i xmm_load(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 INLINE __m256i ymm_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
@@ -16,6 +18,25 @@ INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
 INLINE vb vb_low(vb v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
 INLINE vb vb_high(vb v) { return vb_low(_mm512_srli_epi16(v, 4)); }
 
+INLINE vb vb_or(vb a, vb b) { return _mm512_or_si512(a, b); }
+INLINE uint64_t word_at(const uint8_t *p) {
+  uint16_t word;
+  memcpy(&word, p, 2);
+  return word;
+}
+INLINE vb vb_bits16(const uint8_t *p, int64_t stride, int n) {
+  int64_t b = n > 1 ? stride : 0, c = n > 2 ? 2 * stride : b, d = n > 3 ? 3 * stride : c;
+  uint64_t bits = word_at(p) | word_at(p + b) << 16 | word_at(p + c) << 32 | word_at(p + d) << 48;
+  return _mm512_maskz_mov_epi8(bits, _mm512_set1_epi8(16));
+}
+
+INLINE vw vw_load(const void *p) { return _mm512_loadu_si512(p); }
+INLINE vw vw_even(vb v, const int is_signed) {
+  return is_signed ? _mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8) : _mm512_and_si512(v, _mm512_set1_epi16(255));
+}
+INLINE vw vw_odd(vb v, const int is_signed) { return is_signed ? _mm512_srai_epi16(v, 8) : _mm512_srli_epi16(v, 8); }
+INLINE vw vw_scaled(vw w, scale_t scale) { return _mm512_mullo_epi16(w, scale); }
+
 INLINE vs vs_zero(void) { return _mm512_setzero_si512(); }
 INLINE vf vs_float(vs v) { return _mm512_cvtepi32_ps(v); }
 
@@ -26,7 +47,8 @@ INLINE vs vs_dot_u7(vs sum, vb u, vb a) { return _mm512_dpbusd_epi32(sum, u, a);
 INLINE vs vs_dot_s8(vs sum, vb w, vb a) {
   return _mm512_dpbusd_epi32(sum, _mm512_xor_si512(w, _mm512_set1_epi8(-128)), a);
 }
-INLINE vs vs_dot_scaled(vs sum, vb u, vb a, __m512i scale) {
+INLINE vs vs_dot16(vs sum, vw w, vw a) { return _mm512_dpwssd_epi32(sum, w, a); }
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, scale_t scale) {
   return _mm512_dpwssd_epi32(sum, _mm512_maddubs_epi16(u, a), scale);
 }
 #else
@@ -37,14 +59,19 @@ INLINE vs vs_begin_s8(const int32_t *correction) {
 INLINE vs vs_dot_u7(vs sum, vb u, vb a) {
   return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(u, a), _mm512_set1_epi16(1)));
 }
+INLINE vs vs_dot16(vs sum, vw w, vw a) { return _mm512_add_epi32(sum, _mm512_madd_epi16(w, a)); }
 INLINE vs vs_dot_s8(vs sum, vb w, vb a) { /* |w| * (a with w's sign): 128 * 127 * 2 fits 16 bits */
   vb signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a);
   return vs_dot_u7(sum, _mm512_abs_epi8(w), signed_a);
 }
-INLINE vs vs_dot_scaled(vs sum, vb u, vb a, __m512i scale) {
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, scale_t scale) {
   return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(u, a), scale));
 }
 #endif
+INLINE vs vs_dot_scaled_s8(vs sum, vb w, vb a, scale_t scale) {
+  vb signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w), _mm512_setzero_si512(), a);
+  return vs_dot_scaled(sum, _mm512_abs_epi8(w), signed_a, scale);
+}
 
 INLINE vf vf_spread(vf s, int k) {
   const __m512i each = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
@@ -74,15 +101,22 @@ INLINE vf vbf_load(const uint16_t *p) { /* bfloat16 */
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(ymm_load(p)), 16));
 }
 
-INLINE scales_t scales_u8x8(uint64_t s) {
-  return _mm512_castsi128_si512(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)s)));
+INLINE __m128i xmm_of(uint64_t lo, uint64_t hi) { return _mm_set_epi64x((int64_t)hi, (int64_t)lo); }
+INLINE scales_t scales_s8x8(uint64_t s) {
+  return _mm512_castsi128_si512(_mm_cvtepi8_epi16(_mm_cvtsi64_si128((int64_t)s)));
 }
-INLINE scales_t scales_s8x16(const int8_t *s) { return _mm512_castsi256_si512(_mm256_cvtepi8_epi16(xmm_load(s))); }
-INLINE __m512i scales_pick8(scales_t s, int j) {
+INLINE scales_t scales_s8x16(uint64_t lo, uint64_t hi) {
+  return _mm512_castsi256_si512(_mm256_cvtepi8_epi16(xmm_of(lo, hi)));
+}
+INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
+  (void)i;
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(xmm_of(lo, hi)));
+}
+INLINE scale_t scales_pick8(scales_t s, int j) {
   const __m512i half_each = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(1), 1);
   return _mm512_permutexvar_epi16(_mm512_add_epi16(half_each, _mm512_set1_epi16((int16_t)(2 * j))), s);
 }
-INLINE __m512i scales_pick16(scales_t s, int j) {
+INLINE scale_t scales_pick16(scales_t s, int j) {
   const __m512i quarter_each = _mm512_set_epi64(0x0003000300030003, 0x0003000300030003, 0x0002000200020002,
                                                 0x0002000200020002, 0x0001000100010001, 0x0001000100010001, 0, 0);
   return _mm512_permutexvar_epi16(_mm512_add_epi16(quarter_each, _mm512_set1_epi16((int16_t)(4 * j))), s);
@@ -97,6 +131,17 @@ INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* vector j: 
   __m512i l = vb_load(low + 64 * (j / 2)), h = _mm512_broadcast_i64x4(ymm_load(high + 32 * (j / 2)));
   __m512i tops = j % 2 ? _mm512_srlv_epi64(h, down) : _mm512_sllv_epi64(h, up);
   return _mm512_or_si512(j % 2 ? vb_high(l) : vb_low(l), _mm512_and_si512(tops, _mm512_set1_epi8(0x30)));
+}
+INLINE __m512i halves(int low, int high) { /* shift counts of the first and last 32 bytes */
+  return _mm512_inserti64x4(_mm512_set1_epi64(low), _mm256_set1_epi64x(high), 1);
+}
+INLINE vb vk_two(const uint8_t *q, int j) {
+  __m512i v = _mm512_broadcast_i64x4(ymm_load(q + 32 * (j / 2)));
+  return _mm512_and_si512(_mm512_srlv_epi64(v, halves(4 * (j % 2), 4 * (j % 2) + 2)), _mm512_set1_epi8(3));
+}
+INLINE vb vk_bit(const uint8_t *q, int j, int to) { /* rotated as 64-bit words, a bit stays in its byte */
+  __m512i v = _mm512_broadcast_i64x4(ymm_load(q));
+  return _mm512_and_si512(_mm512_rorv_epi64(v, halves(2 * j - to, 2 * j + 1 - to)), _mm512_set1_epi8((char)(1 << to)));
 }
 INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
   __m128i each = _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)minima)), xmm_load(sums));

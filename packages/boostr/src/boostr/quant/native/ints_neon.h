@@ -1,6 +1,8 @@
 /* 16 bytes: Advanced SIMD with the dot-product extension. Included by ints.h, which says what the names mean. */
 typedef int8x16_t vb;
 typedef int32x4_t vs;
+typedef int16x8_t vw;
+typedef int32_t scale_t;
 typedef struct { int32_t of[16]; } scales_t;
 
 INLINE vb vb_load(const void *p) { return vld1q_s8(p); }
@@ -11,6 +13,24 @@ INLINE vb vb_load16(const uint8_t *p, int64_t stride, int n) {
 INLINE vb vb_low(vb v) { return vandq_s8(v, vdupq_n_s8(15)); }
 INLINE vb vb_high(vb v) { return vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(v), 4)); }
 
+INLINE vb vb_or(vb a, vb b) { return vorrq_s8(a, b); }
+INLINE vb vb_bits16(const uint8_t *p, int64_t stride, int n) {
+  (void)stride, (void)n;
+  const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+  uint8x16_t set = vtstq_u8(vcombine_u8(vdup_n_u8(p[0]), vdup_n_u8(p[1])), bit);
+  return vreinterpretq_s8_u8(vandq_u8(set, vdupq_n_u8(16)));
+}
+
+INLINE vw vw_load(const void *p) { return vreinterpretq_s16_s8(vld1q_s8(p)); }
+INLINE vw vw_even(vb v, const int is_signed) {
+  int16x8_t words = vreinterpretq_s16_s8(v);
+  return is_signed ? vshrq_n_s16(vshlq_n_s16(words, 8), 8) : vandq_s16(words, vdupq_n_s16(255));
+}
+INLINE vw vw_odd(vb v, const int is_signed) {
+  return is_signed ? vshrq_n_s16(vreinterpretq_s16_s8(v), 8) : vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s8(v), 8));
+}
+INLINE vw vw_scaled(vw w, scale_t scale) { return vmulq_n_s16(w, (int16_t)scale); }
+
 INLINE vs vs_zero(void) { return vdupq_n_s32(0); }
 INLINE vf vs_float(vs v) { return vcvtq_f32_s32(v); }
 INLINE vs vs_begin_s8(const int32_t *correction) {
@@ -19,7 +39,11 @@ INLINE vs vs_begin_s8(const int32_t *correction) {
 }
 INLINE vs vs_dot_u7(vs sum, vb u, vb a) { return vdotq_s32(sum, u, a); }
 INLINE vs vs_dot_s8(vs sum, vb w, vb a) { return vdotq_s32(sum, w, a); }
-INLINE vs vs_dot_scaled(vs sum, vb u, vb a, int32_t scale) { return vmlaq_n_s32(sum, vdotq_s32(vs_zero(), u, a), scale); }
+INLINE vs vs_dot16(vs sum, vw w, vw a) {
+  return vmlal_high_s16(vmlal_s16(sum, vget_low_s16(w), vget_low_s16(a)), w, a);
+}
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, scale_t scale) { return vmlaq_n_s32(sum, vdotq_s32(vs_zero(), u, a), scale); }
+INLINE vs vs_dot_scaled_s8(vs sum, vb w, vb a, scale_t scale) { return vs_dot_scaled(sum, w, a, scale); }
 
 INLINE vf vf_spread(vf s, int k) {
   return k == 0 ? vdupq_laneq_f32(s, 0) : k == 1 ? vdupq_laneq_f32(s, 1) : k == 2 ? vdupq_laneq_f32(s, 2) : vdupq_laneq_f32(s, 3);
@@ -36,18 +60,20 @@ INLINE void vh_gather2(const uint8_t *p, int stride, int n, vf *first, vf *secon
 
 INLINE vf vbf_load(const uint16_t *p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); } /* bfloat16 */
 
-INLINE scales_t scales_u8x8(uint64_t s) {
+INLINE int signed_byte(uint64_t lo, uint64_t hi, int i) { return (int8_t)((i < 8 ? lo : hi) >> 8 * (i % 8)); }
+INLINE scales_t scales_s8x16(uint64_t lo, uint64_t hi) {
   scales_t out;
-  for (int i = 0; i < 8; i++) out.of[i] = (int32_t)(s >> 8 * i & 255);
+  for (int i = 0; i < 16; i++) out.of[i] = signed_byte(lo, hi, i);
   return out;
 }
-INLINE scales_t scales_s8x16(const int8_t *s) {
-  scales_t out;
-  for (int i = 0; i < 16; i++) out.of[i] = s[i];
-  return out;
+INLINE scales_t scales_s8x8(uint64_t s) { return scales_s8x16(s, 0); }
+INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
+  float each[4];
+  for (int k = 0; k < 4; k++) each[k] = (float)signed_byte(lo, hi, 4 * i + k);
+  return vf_load(each);
 }
-INLINE int32_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
-INLINE int32_t scales_pick16(scales_t s, int j) { return s.of[j]; }
+INLINE scale_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
+INLINE scale_t scales_pick16(scales_t s, int j) { return s.of[j]; }
 
 INLINE vb vk_nibbles(const uint8_t *q, int j) {
   vb v = vb_load(q + 32 * (j / 4) + 16 * (j % 2));
@@ -59,6 +85,14 @@ INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* half j / 8
   uint8x16_t nibble = c / 2 ? vshrq_n_u8(l, 4) : vandq_u8(l, vdupq_n_u8(15));
   uint8x16_t tops = c == 0 ? vshlq_n_u8(h, 4) : c == 1 ? vshlq_n_u8(h, 2) : c == 2 ? h : vshrq_n_u8(h, 2);
   return vreinterpretq_s8_u8(vorrq_u8(nibble, vandq_u8(tops, vdupq_n_u8(0x30))));
+}
+INLINE vb vk_two(const uint8_t *q, int j) { /* half j / 8, plane j / 2 % 4 */
+  uint8x16_t v = vld1q_u8(q + 32 * (j / 8) + 16 * (j % 2));
+  return vreinterpretq_s8_u8(vandq_u8(vshlq_u8(v, vdupq_n_s8((int8_t)(-2 * (j / 2 % 4)))), vdupq_n_u8(3)));
+}
+INLINE vb vk_bit(const uint8_t *q, int j, int to) {
+  uint8x16_t v = vshlq_u8(vld1q_u8(q + 16 * (j % 2)), vdupq_n_s8((int8_t)(to - j / 2)));
+  return vreinterpretq_s8_u8(vandq_u8(v, vdupq_n_u8((uint8_t)(1 << to))));
 }
 INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
   int16x8_t m = vreinterpretq_s16_u16(vmovl_u8(vcreate_u8(minima))), s = vld1q_s16(sums);

@@ -4,6 +4,8 @@
 #endif
 typedef struct { int8_t of[16]; } vb;
 typedef struct { int32_t of[4]; } vs;
+typedef struct { int16_t of[8]; } vw;
+typedef int32_t scale_t;
 typedef struct { int32_t of[16]; } scales_t;
 
 INLINE vb vb_load(const void *p) {
@@ -24,6 +26,39 @@ INLINE vb vb_high(vb v) {
   return v;
 }
 
+INLINE vb vb_or(vb a, vb b) {
+  for (int i = 0; i < 16; i++) a.of[i] |= b.of[i];
+  return a;
+}
+INLINE vb vb_bits16(const uint8_t *p, int64_t stride, int n) {
+  vb v;
+  (void)stride, (void)n;
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)((p[i / 8] >> i % 8 & 1) << 4);
+  return v;
+}
+
+INLINE vw vw_load(const void *p) {
+  vw v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+INLINE vw vw_even(vb v, const int is_signed) {
+  vw w;
+  (void)is_signed;
+  for (int i = 0; i < 8; i++) w.of[i] = v.of[2 * i];
+  return w;
+}
+INLINE vw vw_odd(vb v, const int is_signed) {
+  vw w;
+  (void)is_signed;
+  for (int i = 0; i < 8; i++) w.of[i] = v.of[2 * i + 1];
+  return w;
+}
+INLINE vw vw_scaled(vw w, scale_t scale) {
+  for (int i = 0; i < 8; i++) w.of[i] = (int16_t)(w.of[i] * scale);
+  return w;
+}
+
 INLINE vs vs_zero(void) { return (vs){{0, 0, 0, 0}}; }
 INLINE vf vs_float(vs v) {
   float each[4];
@@ -34,7 +69,11 @@ INLINE vs vs_begin_s8(const int32_t *correction) {
   (void)correction;
   return vs_zero();
 }
-INLINE vs vs_dot_scaled(vs sum, vb u, vb a, int32_t scale) {
+INLINE vs vs_dot16(vs sum, vw w, vw a) {
+  for (int i = 0; i < 4; i++) sum.of[i] += w.of[2 * i] * a.of[2 * i] + w.of[2 * i + 1] * a.of[2 * i + 1];
+  return sum;
+}
+INLINE vs vs_dot_scaled(vs sum, vb u, vb a, scale_t scale) {
   for (int i = 0; i < 4; i++) {
     int32_t four = 0;
     for (int k = 4 * i; k < 4 * i + 4; k++) four += (int16_t)u.of[k] * (int16_t)a.of[k];
@@ -44,6 +83,7 @@ INLINE vs vs_dot_scaled(vs sum, vb u, vb a, int32_t scale) {
 }
 INLINE vs vs_dot_s8(vs sum, vb w, vb a) { return vs_dot_scaled(sum, w, a, 1); }
 INLINE vs vs_dot_u7(vs sum, vb u, vb a) { return vs_dot_scaled(sum, u, a, 1); }
+INLINE vs vs_dot_scaled_s8(vs sum, vb w, vb a, scale_t scale) { return vs_dot_scaled(sum, w, a, scale); }
 
 INLINE vf vf_spread(vf s, int k) {
   float each[4];
@@ -68,18 +108,20 @@ INLINE vf vbf_load(const uint16_t *p) { /* bfloat16 */
   return v;
 }
 
-INLINE scales_t scales_u8x8(uint64_t s) {
-  scales_t out = {{0}};
-  for (int i = 0; i < 8; i++) out.of[i] = (int32_t)(s >> 8 * i & 255);
-  return out;
-}
-INLINE scales_t scales_s8x16(const int8_t *s) {
+INLINE int signed_byte(uint64_t lo, uint64_t hi, int i) { return (int8_t)((i < 8 ? lo : hi) >> 8 * (i % 8)); }
+INLINE scales_t scales_s8x16(uint64_t lo, uint64_t hi) {
   scales_t out;
-  for (int i = 0; i < 16; i++) out.of[i] = s[i];
+  for (int i = 0; i < 16; i++) out.of[i] = signed_byte(lo, hi, i);
   return out;
 }
-INLINE int32_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
-INLINE int32_t scales_pick16(scales_t s, int j) { return s.of[j]; }
+INLINE scales_t scales_s8x8(uint64_t s) { return scales_s8x16(s, 0); }
+INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
+  float each[4];
+  for (int k = 0; k < 4; k++) each[k] = (float)signed_byte(lo, hi, 4 * i + k);
+  return vf_load(each);
+}
+INLINE scale_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
+INLINE scale_t scales_pick16(scales_t s, int j) { return s.of[j]; }
 
 INLINE vb vk_nibbles(const uint8_t *q, int j) {
   vb v = vb_load(q + 32 * (j / 4) + 16 * (j % 2));
@@ -90,6 +132,16 @@ INLINE vb vk_six(const uint8_t *low, const uint8_t *high, int j) { /* half j / 8
   const uint8_t *l = low + 64 * (j / 8) + 32 * (c % 2) + 16 * (j % 2), *h = high + 32 * (j / 8) + 16 * (j % 2);
   vb v;
   for (int i = 0; i < 16; i++) v.of[i] = (int8_t)((l[i] >> 4 * (c / 2) & 15) | (h[i] >> 2 * c & 3) << 4);
+  return v;
+}
+INLINE vb vk_two(const uint8_t *q, int j) { /* half j / 8, plane j / 2 % 4 */
+  vb v;
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)(q[32 * (j / 8) + 16 * (j % 2) + i] >> 2 * (j / 2 % 4) & 3);
+  return v;
+}
+INLINE vb vk_bit(const uint8_t *q, int j, int to) {
+  vb v;
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)((q[16 * (j % 2) + i] >> j / 2 & 1) << to);
   return v;
 }
 INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
