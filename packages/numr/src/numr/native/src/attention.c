@@ -1,5 +1,6 @@
-/* Attention over a packed batch: cuts the spans into tiles, long contexts of few rows into ranges of keys, runs them on
-   the pool and puts ranges together again. Cuts depend on a span's own rows and positions alone. */
+/* Attention over a packed batch: cuts the spans into tiles and the keys into ranges, runs them on the pool and puts ranges
+   together again. The ranges of a long context of few rows run in parallel, those of other tiles one after another: the
+   same arithmetic, so that a row's result does not tell which rows ran beside it. */
 #include "attention.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ typedef struct {
 
 static int64_t first_key(const job *j, const span *s, int64_t row) {
   int64_t begin = j->where.segments[s->segment].start;
-  int64_t lo = s->position + row - j->how.window + 1;
+  int64_t lo = (s->position + row - j->how.window + 1) / KEYS * KEYS; /* of the whole block: the mask does the rest */
   return j->how.window && lo > begin ? lo : begin;
 }
 
@@ -53,6 +54,43 @@ static void write_query(const job *j, const span *s, int64_t head, int64_t m, co
   for (int64_t d = 0; d < j->at.v_dim; d++) out[d] = values[d] * inverse;
 }
 
+static float exp1(float x) {
+  float all[VW];
+  vf_store(all, vf_exp(vf_set1(x)));
+  return all[0];
+}
+
+/* Query i of `more` is added to query i of `total`: both are sums of weights relative to their own maximum. */
+static void fold(partial total, partial more, int64_t i, int64_t dim) {
+  float high = total.most[i] > more.most[i] ? total.most[i] : more.most[i];
+  float base = high == -INFINITY ? 0.f : high; /* as in soften_row */
+  float old = exp1(total.most[i] - base), new = exp1(more.most[i] - base);
+  float *values = total.values + i * total.stride;
+  const float *added = more.values + i * more.stride;
+  for (int64_t d = 0; d < dim; d++) values[d] = values[d] * old + added[d] * new;
+  total.sum[i] = total.sum[i] * old + more.sum[i] * new;
+  total.most[i] = high;
+}
+
+/* All keys of a tile, range by range. `scratch` holds the tile's own and, behind it, two results. */
+static partial attend_ranges(const job *j, const tile *whole, char *scratch) {
+  partial results[2];
+  float *memory = (float *)(scratch + round_up((int64_t)tile_scratch(&j->at), 64));
+  for (int k = 0; k < 2; k++, memory += MAX_QUERIES * (j->stride + 2)) {
+    float *most = memory + MAX_QUERIES * j->stride;
+    results[k] = (partial){memory, j->stride, most, most + MAX_QUERIES};
+  }
+  tile t = *whole;
+  for (int64_t lo = whole->lo; lo == whole->lo || lo < whole->hi; lo = t.hi) {
+    int64_t end = (lo / SPLIT + 1) * SPLIT;
+    t.lo = lo;
+    t.hi = end < whole->hi ? end : whole->hi;
+    attend_tile(&t, &j->at, &j->how, scratch, results + (lo > whole->lo));
+    for (int64_t i = 0; lo > whole->lo && i < t.count; i++) fold(results[0], results[1], i, j->stride);
+  }
+  return results[0];
+}
+
 static void run_item(job *j, const span *s, const plan *p, int64_t item, char *scratch) {
   int64_t queries = s->rows * j->group, heads = j->at.heads;
   int64_t split = item % p->splits, head = item / p->splits % heads;
@@ -63,6 +101,7 @@ static void run_item(job *j, const span *s, const plan *p, int64_t item, char *s
             .first = first,
             .count = count,
             .group = j->group,
+            .single = s->rows == 1,
             .position = s->position,
             .segments = j->where.segments + s->segment,
             .n_segments = s->segments,
@@ -77,16 +116,13 @@ static void run_item(job *j, const span *s, const plan *p, int64_t item, char *s
     attend_tile(&t, &j->at, &j->how, scratch, &range);
     return;
   }
-  float *values = (float *)(scratch + round_up((int64_t)tile_scratch(&j->at), 64));
-  float *most = values + MAX_QUERIES * j->stride;
-  partial whole = {values, j->stride, most, most + MAX_QUERIES};
-  attend_tile(&t, &j->at, &j->how, scratch, &whole);
-  for (int64_t i = 0; i < count; i++) write_query(j, s, head, first + i, values + i * j->stride, whole.sum[i]);
+  partial all = attend_ranges(j, &t, scratch);
+  for (int64_t i = 0; i < count; i++) write_query(j, s, head, first + i, all.values + i * j->stride, all.sum[i]);
 }
 
 static void run_items(void *ctx, int64_t lo, int64_t hi) {
   job *j = ctx;
-  size_t result = sizeof(float) * (size_t)(MAX_QUERIES * (j->stride + 2));
+  size_t result = sizeof(float) * (size_t)(2 * MAX_QUERIES * (j->stride + 2));
   char *scratch = numr_scratch(TILE_SLOT, (size_t)round_up((int64_t)tile_scratch(&j->at), 64) + result);
   if (!scratch) {
     __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
@@ -104,29 +140,11 @@ static void run_items(void *ctx, int64_t lo, int64_t hi) {
   }
 }
 
-static float exp1(float x) {
-  float all[VW];
-  vf_store(all, vf_exp(vf_set1(x)));
-  return all[0];
-}
-
 static void merge_query(const job *j, const span *s, const plan *p, int64_t head, int64_t m) {
   int64_t queries = s->rows * j->group;
-  float most = -INFINITY, sum = 0.f;
-  for (int64_t i = 0; i < p->splits; i++) {
-    float here = record_at(j, p, queries, head, i).most[m];
-    most = most > here ? most : here;
-  }
-  float base = most == -INFINITY ? 0.f : most;
-  float *total = record_at(j, p, queries, head, 0).values + m * j->stride;
-  for (int64_t i = 0; i < p->splits; i++) {
-    partial r = record_at(j, p, queries, head, i);
-    const float *values = r.values + m * j->stride;
-    float weight = exp1(r.most[m] - base);
-    sum += r.sum[m] * weight;
-    for (int64_t d = 0; d < j->stride; d++) total[d] = i ? total[d] + values[d] * weight : values[d] * weight;
-  }
-  write_query(j, s, head, m, total, sum);
+  partial total = record_at(j, p, queries, head, 0);
+  for (int64_t i = 1; i < p->splits; i++) fold(total, record_at(j, p, queries, head, i), m, j->stride);
+  write_query(j, s, head, m, total.values + m * j->stride, total.sum[m]);
 }
 
 static void merge_heads(void *ctx, int64_t lo, int64_t hi) {

@@ -14,6 +14,7 @@ typedef struct {
   int64_t q_row;        /* floats from one packed row to the next */
   int64_t first, count; /* query vectors [first, first + count) */
   int64_t group;
+  int single;           /* the span has one row: see attend_tile */
   int64_t position;     /* of the span's first row */
   const segment *segments;
   int64_t n_segments;
@@ -36,6 +37,9 @@ typedef struct {
 /* Bytes of scratch that a tile needs besides its partial result. */
 size_t tile_scratch(const layer *l);
 
+/* What a query gets depends on its keys alone, not on the tile: keys are taken in blocks that end at multiples of KEYS, and
+   how scores and sums are added up differs only for spans of one row. (So a prompt gives the same bits however it is cut
+   into passes of two rows and more, as long as segments end at multiples of KEYS too.) */
 void attend_tile(const tile *t, const layer *l, const scoring *s, void *scratch, partial *out);
 
 static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }

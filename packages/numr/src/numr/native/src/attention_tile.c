@@ -1,6 +1,6 @@
 /* Scores, softmax and the weighted sum of values for one tile, in one pass over the keys (online softmax).
 
-   Two layouts of the same arithmetic. Few query vectors (a decode step): keys are read once, as stored, and each is
+   Two layouts of the same arithmetic. Few query vectors of one row (a decode step): keys are read once, as stored, and each is
    dotted with every query. Many: vectors run across queries, so that neither scores nor softmax need horizontal
    sums; keys and values are widened to float32 first, a block at a time. Knows nothing of threads. */
 #include "attention.h"
@@ -312,7 +312,7 @@ static buffers cut(const layer *l, float *memory) {
 void attend_tile(const tile *t, const layer *l, const scoring *c, void *scratch, partial *out) {
   buffers w = cut(l, scratch);
   int64_t width = round_up(t->count, VW), size = l->half ? 2 : 4;
-  int few = t->count <= FEW;
+  int few = t->single && t->count <= FEW;
   memset(out->values, 0, sizeof(float) * (size_t)(width * out->stride));
   for (int64_t i = 0; i < width; i++) {
     out->most[i] = -INFINITY;
@@ -322,9 +322,11 @@ void attend_tile(const tile *t, const layer *l, const scoring *c, void *scratch,
   if (!few) transpose_queries(t, l->k_dim, width, w.qt);
   for (const segment *s = t->segments, *end = s + t->n_segments; s < end; s++) {
     int64_t lo = s->start > t->lo ? s->start : t->lo, hi = s->start + s->length < t->hi ? s->start + s->length : t->hi;
-    for (; lo < hi; lo += KEYS) {
+    for (int64_t next; lo < hi; lo = next) {
+      next = (lo / KEYS + 1) * KEYS;
+      if (next > hi) next = hi;
       block b = {kv_head(s, l, t->head, 0) + (lo - s->start) * l->k_dim * size,
-                 kv_head(s, l, t->head, 1) + (lo - s->start) * l->v_dim * size, lo, hi - lo < KEYS ? hi - lo : KEYS};
+                 kv_head(s, l, t->head, 1) + (lo - s->start) * l->v_dim * size, lo, next - lo};
       if (few) take_few(t, &b, l, c, &w, out);
       else take_many(t, &b, l, c, &w, out);
     }
