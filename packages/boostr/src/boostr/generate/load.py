@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostr.errors import ConfigError
+from boostr.errors import ConfigError, ParameterError
 from boostr.generate.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from boostr.formats import Checkpoint
+    from boostr.quant import Activations
     from boostr.tokenizers.base import Tokenizer
 
 __all__ = ["load"]
@@ -23,6 +24,7 @@ def load(
     dtype: str | None = None,
     precise: bool = False,
     *,
+    activations: Activations | None = None,
     context_length: int | None = None,
     chat_template: str | None = None,
     cache_dtype: str | None = None,
@@ -31,7 +33,9 @@ def load(
     """Load a model from a directory, a file, or a hub id that is already in the Hugging Face cache.
 
     dtype           None keeps weights in their stored type; "float32", "float16", "bfloat16" convert dense ones.
-    precise         multiply by float32 activations; otherwise quantized weights meet activations rounded to int8.
+    precise         multiply by float32 activations; otherwise quantized weights meet activations rounded block by block
+                    to int16 or int8, whichever their type's speed allows.
+    activations     "int8", "int16" or "float32" instead, for every quantized type.
     context_length  at most what the model was trained for; None takes that.
     chat_template   a built-in name or a Jinja file, in place of the model's own template.
     cache_dtype     "float32" or "float16" keys and values; None means float32 when precise, else float16.
@@ -39,6 +43,10 @@ def load(
 
     Raises ModelNotFoundError, FormatError, ConfigError, UnsupportedModelError, WeightsError or TokenizerError.
     """
+    if cache_dtype not in (None, "float32", "float16"):
+        raise ParameterError(f"cache_dtype is {cache_dtype!r}: it must be float32 or float16", "cache_dtype")
+    if not (context_length is None or (isinstance(context_length, int) and context_length >= 1)):
+        raise ConfigError(f"context_length is {context_length!r}: it must be a whole number, at least 1")
     from boostr.chat import resolve_template
     from boostr.formats import open_checkpoint
     from boostr.hub import resolve_model
@@ -48,7 +56,7 @@ def load(
     checkpoint = open_checkpoint(found)
     try:
         network, report = load_network(
-            checkpoint, dtype=dtype, precision="precise" if precise else "fast", progress=progress
+            checkpoint, dtype=dtype, precision=activations or ("precise" if precise else "fast"), progress=progress
         )
         # A lone .gguf file carries everything itself; what lies beside it may belong to another model.
         whole = checkpoint.format == "safetensors" or checkpoint.path.is_dir()
@@ -111,6 +119,4 @@ def _eos_token_ids(
 
 
 def _context_length(asked: int | None, trained: int) -> int:
-    if asked is not None and asked < 1:
-        raise ConfigError(f"context_length is {asked}: it must be at least 1")
     return trained if asked is None else min(asked, trained)

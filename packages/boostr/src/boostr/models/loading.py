@@ -6,7 +6,7 @@ Knows no architecture: names come from names.py, sizes and shapes from the netwo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import ml_dtypes
 import numpy as np
@@ -22,7 +22,7 @@ from boostr.models.placement import Placed, Placement
 from boostr.models.registry import GGUF_ARCHITECTURES, MODEL_TYPES, ConfigReader, architecture
 from boostr.models.report import LoadReport, Uploaded
 from boostr.models.weights import Weights
-from boostr.quant import Precision, QuantTensor, Weight
+from boostr.quant import PRECISIONS, Activations, Precision, QuantTensor, Weight
 from numr import Tensor
 
 __all__ = ["load_network"]
@@ -44,7 +44,8 @@ def load_network(
     """Build the checkpoint's network.
 
     dtype      None keeps every weight in its stored type; "float32", "float16" or "bfloat16" convert dense matrices
-    precision  "precise" multiplies float32 activations, "fast" may round them where they meet quantized weights
+    precision  "precise" multiplies float32 activations, "fast" may round them where they meet quantized weights, and
+               "int8", "int16", "float32" say to what
     progress   called with (bytes done, bytes in all)
 
     Computation is float32 in any case. Raises UnsupportedModelError for an unknown architecture, ConfigError for sizes
@@ -52,6 +53,9 @@ def load_network(
     """
     if dtype is not None and dtype not in _DTYPES:
         raise ParameterError(f"dtype is {dtype!r}: use one of {', '.join(_DTYPES)}", "dtype")
+    if precision not in PRECISIONS:
+        words = ", ".join(get_args(Activations))
+        raise ParameterError(f"activations is {precision!r}: use one of {words}", "activations")
     gguf = checkpoint.format == "gguf"
     hf_config = None if checkpoint.config is None else normalise_config(checkpoint.config)
     kind = detect_architecture(checkpoint, hf_config)

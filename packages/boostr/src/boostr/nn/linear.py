@@ -17,7 +17,8 @@ __all__ = ["Linear", "LinearGroup"]
 class Linear:
     """y = x Wᵀ + b. `weight` is (out, in), `bias` (out,) float32 or None; x (R, in) and y (R, out) are float32.
 
-    precision "fast" may round activations where they meet quantized weights; "precise" keeps them float32.
+    precision "fast" may round activations where they meet quantized weights; "precise" keeps them float32; "int8" and
+    "int16" say to what they are rounded.
     """
 
     __slots__ = ("_product", "bias", "precision", "weight")

@@ -8,7 +8,9 @@ from typing import Literal, NamedTuple
 
 from boostr.quant.types import QuantType
 
-__all__ = ["PRECISIONS", "Precision", "Rounding", "rounding_of"]
+__all__ = ["PRECISIONS", "Activations", "Precision", "Rounding", "rounding_of"]
+
+Activations = Literal["int8", "int16", "float32"]
 
 # "fast": each type's own of int8 and int16; "precise" and "float32": none. The others say which, for all types.
 Precision = Literal["fast", "precise", "int8", "int16", "float32"]

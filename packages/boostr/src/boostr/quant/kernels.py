@@ -55,7 +55,7 @@ class Plan(ctypes.Structure):
 
 
 def plan(columns: int, weights: Sequence[tuple[int, int, int, int]]) -> Plan:
-    """A Plan of at most MAX_WEIGHTS weights, each (ggml id, address, rows, bits of activations: 8, 16, 0 for float32)."""
+    """A Plan of at most MAX_WEIGHTS weights, each (ggml id, address, rows, bits of activations or 0)."""
     return Plan(len(weights), columns, (_Weight * MAX_WEIGHTS)(*(_Weight(*each) for each in weights)))
 
 

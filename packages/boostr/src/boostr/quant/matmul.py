@@ -20,7 +20,7 @@ from numr import Tensor
 from numr.errors import DTypeError, ShapeError
 from numr.native import limit_blas
 
-__all__ = ["Precision", "Product", "Weight", "take_rows"]
+__all__ = ["Product", "Weight", "take_rows"]
 
 # Floats of one dequantized tile (16 MB) and its bounds in rows: BLAS repacks and forks once per tile, so tiles below
 # 1024 rows lose up to a third of its speed, while tiles beyond the cache gain nothing.

@@ -96,7 +96,7 @@ INLINE void dot256_vector(const int type, const int bits, const int count, const
   vb v = elements256(type, w, j);
   scale_t scale = of.width == 32 ? scales_pick8(scales, j) : scales_pick16(scales, j);
   if (bits == 16) {
-    vw even = vw_scaled(vw_even(v, of.is_signed), scale), odd = vw_scaled(vw_odd(v, of.is_signed), scale);
+    vw even = vw_even_scaled(v, scale, of.is_signed), odd = vw_odd_scaled(v, scale, of.is_signed);
     for (int t = 0; t < count; t++) {
       const uint8_t *q = x + t * stride + 2 * VB * j;
       total[t] = vs_dot16(vs_dot16(total[t], even, vw_load(q)), odd, vw_load(q + VB));

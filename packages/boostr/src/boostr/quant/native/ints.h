@@ -12,7 +12,8 @@
                    vs_dot_scaled_s8 for signed w
    scales_s8x8/16  eight (for runs of 32) or sixteen scales from signed bytes; scale_t is what pick makes of them
    vw              VB / 2 words of 16 bits: vw_even and vw_odd of the bytes of a vector
-   vw_scaled       w * scale; vs_dot16: sum += groups of two w * a
+   vw_even_scaled  the same times a scale of each run; vw_odd_scaled
+   vs_dot16        sum += groups of two w * a
    vf_s8(lo,hi,i)  vector i of the floats that sixteen signed bytes are
    vk_nibbles(q,j) vector j of the 256 values of a Q4_K block; vk_six(low, high, j) of a Q6_K block
    vk_two(q,j)     vector j of two-bit planes; vk_bit(q, j, to) of a one-bit plane, the bit moved to bit `to`

@@ -33,7 +33,14 @@ INLINE vw vw_even(vb v, const int is_signed) {
   return is_signed ? _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8) : _mm256_and_si256(v, _mm256_set1_epi16(255));
 }
 INLINE vw vw_odd(vb v, const int is_signed) { return is_signed ? _mm256_srai_epi16(v, 8) : _mm256_srli_epi16(v, 8); }
-INLINE vw vw_scaled(vw w, scale_t scale) { return _mm256_mullo_epi16(w, scale); }
+INLINE vw vw_even_scaled(vb v, scale_t scale, const int is_signed) {
+  if (is_signed) return _mm256_mullo_epi16(vw_even(v, 1), scale);
+  return _mm256_maddubs_epi16(v, _mm256_and_si256(scale, _mm256_set1_epi16(255))); /* the odd bytes times 0 */
+}
+INLINE vw vw_odd_scaled(vb v, scale_t scale, const int is_signed) {
+  if (is_signed) return _mm256_mullo_epi16(vw_odd(v, 1), scale);
+  return _mm256_maddubs_epi16(v, _mm256_slli_epi16(scale, 8));
+}
 
 INLINE vs vs_zero(void) { return _mm256_setzero_si256(); }
 INLINE vf vs_float(vs v) { return _mm256_cvtepi32_ps(v); }

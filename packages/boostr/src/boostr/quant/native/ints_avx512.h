@@ -35,7 +35,14 @@ INLINE vw vw_even(vb v, const int is_signed) {
   return is_signed ? _mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8) : _mm512_and_si512(v, _mm512_set1_epi16(255));
 }
 INLINE vw vw_odd(vb v, const int is_signed) { return is_signed ? _mm512_srai_epi16(v, 8) : _mm512_srli_epi16(v, 8); }
-INLINE vw vw_scaled(vw w, scale_t scale) { return _mm512_mullo_epi16(w, scale); }
+INLINE vw vw_even_scaled(vb v, scale_t scale, const int is_signed) {
+  if (is_signed) return _mm512_mullo_epi16(vw_even(v, 1), scale);
+  return _mm512_maddubs_epi16(v, _mm512_and_si512(scale, _mm512_set1_epi16(255))); /* the odd bytes times 0 */
+}
+INLINE vw vw_odd_scaled(vb v, scale_t scale, const int is_signed) {
+  if (is_signed) return _mm512_mullo_epi16(vw_odd(v, 1), scale);
+  return _mm512_maddubs_epi16(v, _mm512_slli_epi16(scale, 8));
+}
 
 INLINE vs vs_zero(void) { return _mm512_setzero_si512(); }
 INLINE vf vs_float(vs v) { return _mm512_cvtepi32_ps(v); }

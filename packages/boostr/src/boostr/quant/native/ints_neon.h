@@ -29,7 +29,12 @@ INLINE vw vw_even(vb v, const int is_signed) {
 INLINE vw vw_odd(vb v, const int is_signed) {
   return is_signed ? vshrq_n_s16(vreinterpretq_s16_s8(v), 8) : vreinterpretq_s16_u16(vshrq_n_u16(vreinterpretq_u16_s8(v), 8));
 }
-INLINE vw vw_scaled(vw w, scale_t scale) { return vmulq_n_s16(w, (int16_t)scale); }
+INLINE vw vw_even_scaled(vb v, scale_t scale, const int is_signed) {
+  return vmulq_n_s16(vw_even(v, is_signed), (int16_t)scale);
+}
+INLINE vw vw_odd_scaled(vb v, scale_t scale, const int is_signed) {
+  return vmulq_n_s16(vw_odd(v, is_signed), (int16_t)scale);
+}
 
 INLINE vs vs_zero(void) { return vdupq_n_s32(0); }
 INLINE vf vs_float(vs v) { return vcvtq_f32_s32(v); }

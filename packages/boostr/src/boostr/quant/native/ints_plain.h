@@ -58,6 +58,8 @@ INLINE vw vw_scaled(vw w, scale_t scale) {
   for (int i = 0; i < 8; i++) w.of[i] = (int16_t)(w.of[i] * scale);
   return w;
 }
+INLINE vw vw_even_scaled(vb v, scale_t scale, const int is_signed) { return vw_scaled(vw_even(v, is_signed), scale); }
+INLINE vw vw_odd_scaled(vb v, scale_t scale, const int is_signed) { return vw_scaled(vw_odd(v, is_signed), scale); }
 
 INLINE vs vs_zero(void) { return (vs){{0, 0, 0, 0}}; }
 INLINE vf vs_float(vs v) {
