@@ -121,10 +121,10 @@ def test_spans_of_one_adapter_share_its_products() -> None:
     adapters = [one, None, one, other, other]
     step = Batch.pack([(PROMPT[:2], plain.new_state()) for _ in adapters], adapters=adapters).begin()
     assert step.adapters is not None
-    (first, rows), (second, together) = step.adapters.parts
-    assert (first, second) == (one, other)
-    assert np.asarray(rows).tolist() == [0, 1, 4, 5]
-    assert together == slice(6, 10)
+    first, second = step.adapters.parts
+    assert (first.adapter, second.adapter) == (one, other)
+    assert np.asarray(first.rows).tolist() == [0, 1, 4, 5]
+    assert (second.rows, second.first, second.size) == (slice(6, 10), 6, 4)
 
 
 def test_there_must_be_an_adapter_or_none_for_each_sequence() -> None:

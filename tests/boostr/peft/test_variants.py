@@ -47,7 +47,7 @@ def test_it_costs_its_adapter_and_no_more() -> None:
     assert tuned.span_adapter is not None
     assert tuned.span_adapter.nbytes == adapter.nbytes
     read = {id(matrix) for module in adapter.modules.values() for matrix in module[:2]}
-    assert {id(matrix) for update in tuned.span_adapter.updates.values() for matrix in update[:2]} == read
+    assert {id(matrix) for update in tuned.span_adapter.updates.values() for matrix in (update.a, update.b)} == read
 
 
 def test_it_generates_as_its_own_logits_say(adapted: boostr.LanguageModel) -> None:

@@ -1,4 +1,5 @@
-/* Checks boostr's recurrences and gates against plain C in double precision, without Python: for emulators.
+/* Checks boostr's recurrences, gates and low-rank updates against plain C in double precision, without Python, so that
+   emulators can run it.
 
        cc -std=gnu11 -O1 -pthread -I <numr/native/src> check.c <libboostr_nn-level.so> <libnumr-level.so> -lm -o check
 
@@ -26,6 +27,14 @@ void boostr_causal_conv(const float *, const float *, float *, int64_t, int64_t,
 int boostr_gated_delta(const delta_net *, float *, const float *, float *, float *, float *, int64_t,
                        const memory_span *, int64_t, int64_t);
 void boostr_sigmoid_gate(float *, const float *, int64_t, int64_t, int64_t, int64_t);
+
+typedef struct {
+  int64_t in, out, rank;
+  const float *a, *b;
+  double scale;
+} low_rank;
+
+int boostr_low_rank(const low_rank *, const float *, float *, const int64_t *, int64_t, int64_t);
 
 static int failures, checks;
 
@@ -137,6 +146,25 @@ static void check_gate(int64_t pieces, int64_t width, int64_t stride) {
   free(x), free(gate), free(want);
 }
 
+static void check_low_rank(int64_t in, int64_t out, int64_t rank, const int64_t *rows, int64_t first, int64_t count) {
+  enum { ROWS = 12 };
+  float *x = floats(ROWS * in, 5), *y = floats(ROWS * out, 6), *a = floats(rank * in, 7), *b = floats(rank * out, 8);
+  low_rank update = {in, out, rank, a, b, 0.25};
+  double *want = malloc((size_t)(ROWS * out) * sizeof *want);
+  for (int64_t i = 0; i < ROWS * out; i++) want[i] = y[i];
+  for (int64_t i = 0; i < count; i++) {
+    int64_t row = rows ? rows[i] : first + i;
+    for (int64_t k = 0; k < rank; k++) {
+      double inner = 0;
+      for (int64_t c = 0; c < in; c++) inner += (double)x[row * in + c] * a[k * in + c];
+      for (int64_t o = 0; o < out; o++) want[row * out + o] += 0.25 * inner * b[k * out + o];
+    }
+  }
+  if (boostr_low_rank(&update, x, y, rows, first, count)) failures++;
+  expect(y, want, ROWS * out, 2e-4, "low rank", in * 10000 + out);
+  free(x), free(y), free(a), free(b), free(want);
+}
+
 int main(void) {
   static const int64_t widths[] = {1, 3, 4, 7, 8, 16, 33, 515, 1100};
   numr_set_threads(3);
@@ -148,6 +176,11 @@ int main(void) {
   for (int tiled = 0; tiled < 2; tiled++) {
     check_delta(1, 1, 1, 1, tiled), check_delta(2, 4, 8, 16, tiled), check_delta(2, 6, 5, 7, tiled);
     check_delta(2, 2, 64, 64, tiled), check_delta(1, 3, 33, 40, tiled);
+  }
+  static const int64_t some[] = {0, 2, 3, 5, 7, 8, 11};
+  for (int64_t rank = 1; rank < 10; rank += 2) {
+    check_low_rank(1, 1, rank, 0, 3, 1), check_low_rank(33, 70, rank, 0, 2, 9), check_low_rank(40, 515, rank, some, 0, 7);
+    check_low_rank(64, 300, rank, some, 0, 1), check_low_rank(700, 33, rank, 0, 0, 12);
   }
   printf("%d checks, %d failed\n", checks, failures);
   return failures ? 1 : 0;

@@ -126,7 +126,7 @@ def _updates(adapter: PeftAdapter, name: str, module: LoraModule, base: _Base) -
 
 
 def _taken(matrix: Tensor, order: NDArray[Any] | None, axis: int) -> Tensor:
-    return matrix if order is None else Tensor(np.ascontiguousarray(np.take(matrix.array, order, axis)))
+    return matrix if order is None else Tensor(np.take(matrix.array, order, axis))
 
 
 def _mismatch(adapter: PeftAdapter, unknown: list[str], base: _Base) -> str:

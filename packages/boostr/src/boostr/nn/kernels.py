@@ -1,4 +1,4 @@
-"""The native library of recurrences and gates: loading, binding to numr's thread pool, signatures. Knows no tensors.
+"""The native library of recurrences, gates and low-rank updates: loading, binding, signatures. Knows no tensors.
 
 Where it cannot be loaded `kernels()` is None, and nn/reference.py does the work.
 """
@@ -14,11 +14,11 @@ from typing import Any
 import numr.native
 from boostr.errors import DeviceMemoryError
 
-__all__ = ["DeltaNet", "Kernels", "check", "kernels"]
+__all__ = ["DeltaNet", "Kernels", "LowRankUpdate", "check", "kernels"]
 
 _SOURCES = Path(__file__).parent / "native"
 _SHARED = Path(__file__).parent.parent / "quant" / "native"  # runtime.c and runtime.h
-_UNITS = ("../../quant/native/runtime.c", "conv.c", "delta.c", "gate.c")
+_UNITS = ("../../quant/native/runtime.c", "conv.c", "delta.c", "gate.c", "low_rank.c")
 
 # No contraction and no reordered sums: a row's result must not depend on which of two loops computes it.
 _FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
@@ -42,13 +42,27 @@ class DeltaNet(ctypes.Structure):
     )
 
 
+class LowRankUpdate(ctypes.Structure):
+    """y += scale * (x A') B' as C reads it: a is A (rank, in), b is B' (rank, out); their memory must outlive it."""
+
+    _fields_ = (
+        ("in", ctypes.c_int64),
+        ("out", ctypes.c_int64),
+        ("rank", ctypes.c_int64),
+        ("a", ctypes.c_void_p),
+        ("b", ctypes.c_void_p),
+        ("scale", ctypes.c_double),
+    )
+
+
 class Kernels:
     """The functions of the loaded library. All release the GIL and take addresses as integers."""
 
-    __slots__ = ("causal_conv", "gated_delta", "sigmoid_gate")
+    __slots__ = ("causal_conv", "gated_delta", "low_rank", "sigmoid_gate")
 
     causal_conv: Callable[..., Any]
     gated_delta: Callable[..., int]
+    low_rank: Callable[[int, int, int, int, int, int], int]  # update, x, y, row indices or 0, first row, rows
     sigmoid_gate: Callable[..., Any]
 
     def __init__(self, library: numr.native.NativeLibrary) -> None:
@@ -56,13 +70,14 @@ class Kernels:
         table = (address, number, number)  # spans, their number, the layer's offset in a memory
         self.causal_conv = library.function("boostr_causal_conv", [address] * 3 + [number] * 2 + [*table])
         self.gated_delta = library.function("boostr_gated_delta", [address] * 6 + [number, *table], ctypes.c_int)
+        self.low_rank = library.function("boostr_low_rank", [address] * 4 + [number] * 2, ctypes.c_int)
         self.sigmoid_gate = library.function("boostr_sigmoid_gate", [address] * 2 + [number] * 4)
 
 
 def check(status: int) -> None:
     """Raise what a non-zero status of a kernel means."""
     if status:
-        raise DeviceMemoryError("no memory for the scratch space of a recurrence; run on fewer threads")
+        raise DeviceMemoryError("no memory for the scratch space of a layer; use shorter batches or fewer threads")
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _OTHER = "its tensors are named base_model.model.….lora_A.weight and ….lora_
 
 
 class LoraModule(NamedTuple):
-    """One module's update: y += scale · (x aᵀ) bᵀ, with a (r, in) and b (out, r) float32."""
+    """One module's update: y += scale · (x aᵀ) bᵀ, with a (r, in) and b (out, r) float32, b contiguous by columns."""
 
     a: Tensor
     b: Tensor
@@ -131,7 +131,8 @@ def _paired(file: SafeTensorsFile) -> Iterator[str]:
 
 
 def _module(file: SafeTensorsFile, path: str, config: LoraConfig) -> LoraModule:
-    a, b = (_matrix(file, f"{_WRAPPERS}{path}.lora_{side}.weight") for side in "AB")
+    a = _matrix(file, f"{_WRAPPERS}{path}.lora_A.weight", "C")
+    b = _matrix(file, f"{_WRAPPERS}{path}.lora_B.weight", "F")
     if a.shape[0] != b.shape[1]:
         raise AdapterFormatError(
             f"{file.path}: '{path}' has rank {a.shape[0]} by its lora_A {a.shape}, but {b.shape[1]} by its lora_B "
@@ -145,13 +146,15 @@ def _module(file: SafeTensorsFile, path: str, config: LoraConfig) -> LoraModule:
     return LoraModule(a, b, config.scale(path))
 
 
-def _matrix(file: SafeTensorsFile, name: str) -> Tensor:
+def _matrix(file: SafeTensorsFile, name: str, order: Literal["C", "F"]) -> Tensor:
     info = file.info(name)
     if info.dtype not in ("F32", "F16", "BF16") or len(info.shape) != 2 or 0 in info.shape:
         raise AdapterFormatError(
             f"{file.path}: tensor '{name}' is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or BF16 is expected"
         )
-    matrix = np.array(file.tensor(name), dtype=np.float32)  # a copy: the file may be replaced while it is served
+    matrix = np.array(
+        file.tensor(name), dtype=np.float32, order=order
+    )  # a copy: the file may be replaced while it is served
     if not np.isfinite(matrix).all():
         raise AdapterFormatError(f"{file.path}: tensor '{name}' holds NaN or infinity; its training diverged")
     return Tensor(matrix)

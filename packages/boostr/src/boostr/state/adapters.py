@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,28 @@ from numpy.typing import NDArray
 from numr import Tensor
 from numr.tensor import Index
 
-__all__ = ["AdaptedRows", "Hidden"]
+__all__ = ["AdaptedRows", "AdapterPart", "Hidden"]
 
 _NONE = -1
 
 
-class AdaptedRows:
-    """The adapters of a pass, each with its rows: a slice where they stand together, else their indices.
+class AdapterPart(NamedTuple):
+    """An adapter with its rows: a slice where they stand together, else their indices in rising order.
 
-    parts   ((adapter, rows), …), of adapters that have rows
+    The rest is for kernels: the address of the indices, or 0 and the first row; and how many rows there are.
+    """
+
+    adapter: Any
+    rows: slice | NDArray[np.int64]
+    address: int
+    first: int
+    size: int
+
+
+class AdaptedRows:
+    """The adapters of a pass, each with its rows.
+
+    parts   of adapters that have rows
     count   rows in all, those of no adapter included
     """
 
@@ -31,7 +44,7 @@ class AdaptedRows:
         self._owners = owners
         self.count = len(owners)
         found = ((adapter, np.flatnonzero(owners == place)) for place, adapter in enumerate(adapters))
-        self.parts = tuple((adapter, _compact(rows)) for adapter, rows in found if len(rows))
+        self.parts = tuple(_part(adapter, rows.astype(np.int64, copy=False)) for adapter, rows in found if len(rows))
 
     @classmethod
     def of(cls, spans: Sequence[tuple[int, Any]]) -> AdaptedRows | None:
@@ -70,6 +83,8 @@ class Hidden(Tensor):
         return Hidden(part.array, self.adapters.take(np.asarray(rows) if isinstance(rows, Tensor) else rows))
 
 
-def _compact(rows: NDArray[np.intp]) -> slice | NDArray[np.intp]:
-    first, last = int(rows[0]), int(rows[-1])
-    return slice(first, last + 1) if last - first + 1 == len(rows) else rows
+def _part(adapter: Any, rows: NDArray[np.int64]) -> AdapterPart:
+    first, stop = int(rows[0]), int(rows[-1]) + 1
+    if stop - first == len(rows):
+        return AdapterPart(adapter, slice(first, stop), 0, first, len(rows))
+    return AdapterPart(adapter, rows, int(rows.ctypes.data), 0, len(rows))
