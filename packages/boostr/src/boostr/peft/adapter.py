@@ -152,9 +152,8 @@ def _matrix(file: SafeTensorsFile, name: str, order: Literal["C", "F"]) -> Tenso
         raise AdapterFormatError(
             f"{file.path}: tensor '{name}' is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or BF16 is expected"
         )
-    matrix = np.array(
-        file.tensor(name), dtype=np.float32, order=order
-    )  # a copy: the file may be replaced while it is served
+    # A copy, since the file may be replaced while it is served.
+    matrix = np.array(file.tensor(name), dtype=np.float32, order=order)
     if not np.isfinite(matrix).all():
         raise AdapterFormatError(f"{file.path}: tensor '{name}' holds NaN or infinity; its training diverged")
     return Tensor(matrix)

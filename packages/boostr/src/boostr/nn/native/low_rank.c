@@ -31,15 +31,17 @@ INLINE void dots(const float *const *x, int nx, const float *a, int na, int64_t 
   vf sums[TILE][TILE];
   for (int r = 0; r < nx; r++)
     for (int k = 0; k < na; k++) sums[r][k] = vf_zero();
-  for (int64_t i = 0; i < n; i += VW) {
-    int lanes = n - i < VW ? (int)(n - i) : VW;
+  int64_t i = 0;
+  for (; i + VW <= n; i += VW) {
     vf some[TILE];
-    for (int k = 0; k < na; k++) some[k] = lanes == VW ? vf_load(a + k * n + i) : vf_load_n(a + k * n + i, lanes);
-    for (int r = 0; r < nx; r++) {
-      vf one = lanes == VW ? vf_load(x[r] + i) : vf_load_n(x[r] + i, lanes);
-      for (int k = 0; k < na; k++) sums[r][k] = vf_fma(one, some[k], sums[r][k]);
-    }
+    for (int k = 0; k < na; k++) some[k] = vf_load(a + k * n + i);
+    for (int r = 0; r < nx; r++)
+      for (int k = 0; k < na; k++) sums[r][k] = vf_fma(vf_load(x[r] + i), some[k], sums[r][k]);
   }
+  int rest = (int)(n - i);
+  for (int r = 0; rest && r < nx; r++)
+    for (int k = 0; k < na; k++)
+      sums[r][k] = vf_fma(vf_load_n(x[r] + i, rest), vf_load_n(a + k * n + i, rest), sums[r][k]);
   for (int r = 0; r < nx; r++)
     for (int k = 0; k < na; k++) out[r * stride + k] = scale * vf_sum(sums[r][k]);
 }
