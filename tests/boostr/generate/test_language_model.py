@@ -60,7 +60,7 @@ def test_logits_do_not_depend_on_how_the_prompt_is_chunked(
 ) -> None:
     ids = model.encode("the quick brown fox jumps over the lazy dog")
     whole = np.asarray(model.logits(ids))
-    monkeypatch.setattr("boostr.generate.language_model.PREFILL_CHUNK", 5)
+    monkeypatch.setattr("boostr.generate.decode.PREFILL_CHUNK", 5)
     np.testing.assert_allclose(np.asarray(model.logits(ids)), whole, atol=1e-4)
     assert whole.shape == (len(ids), model.vocab_size)
     assert whole.dtype == np.float32

@@ -21,7 +21,7 @@ from boostr.state import SequenceState
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
-__all__ = ["PREFILL_CHUNK", "decode", "prefill"]
+__all__ = ["PREFILL_CHUNK", "chunks", "decode", "prefill"]
 
 PREFILL_CHUNK = 512  # tokens of a prompt in one pass: bounds the activations' memory, and large enough for BLAS
 
@@ -34,11 +34,21 @@ class _Running:
     next_token: int = 0
 
 
+def chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """`ids` in parts of at most PREFILL_CHUNK, and of two at least: alone, a token would be summed up as in decoding,
+    in another order than in a long part, and its result would tell how the prompt was cut."""
+    start = 0
+    while start < len(ids):
+        left = len(ids) - start
+        size = PREFILL_CHUNK - 1 if left == PREFILL_CHUNK + 1 else min(left, PREFILL_CHUNK)
+        yield ids[start : start + size]
+        start += size
+
+
 def prefill(model: LanguageModel, ids: Sequence[int], state: SequenceState) -> NDArray[np.float32]:
     """Run a prompt into `state`; returns the logits (vocab,) after its last token."""
     hidden = None
-    for start in range(0, len(ids), PREFILL_CHUNK):
-        chunk = ids[start : start + PREFILL_CHUNK]
+    for chunk in chunks(ids):
         hidden = model.network.forward(model.pack([(chunk, state)]))
     if hidden is None:
         raise ParameterError("the prompt is empty: it must have at least one token", "prompt")
@@ -57,8 +67,8 @@ def decode(
     room = model.context_length - len(prompt_ids)
     if room <= 0:
         raise ContextLengthError(len(prompt_ids), model.context_length)
-    if n < 1:
-        raise ParameterError(f"n is {n}: it must be at least 1", "n")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ParameterError(f"n is {n!r}: it must be a whole number, at least 1", "n")
     state = model.new_state()
     logits = prefill(model, prompt_ids, state)
     running: dict[int, _Running] = {}

@@ -6,6 +6,7 @@ Knows no files (see load.py) and no server.
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boostr.errors import AdapterError, ContextLengthError, TemplateError, TokenizerError
-from boostr.generate.decode import PREFILL_CHUNK, decode
+from boostr.generate.decode import chunks, decode
 from boostr.generate.output import FinishReason, Piece
 from boostr.generate.params import SamplingParams
 from boostr.state import Batch, Read, SequenceState
@@ -117,8 +118,8 @@ class LanguageModel:
         tokens = self._checked_ids(ids)
         state = self.new_state()
         parts = []
-        for start in range(0, len(tokens), PREFILL_CHUNK):
-            batch = self.pack([(tokens[start : start + PREFILL_CHUNK], state)], read="all")
+        for chunk in chunks(tokens):
+            batch = self.pack([(chunk, state)], read="all")
             parts.append(np.asarray(self.network.logits(self.network.forward(batch))))
         return Tensor(np.concatenate(parts))
 
@@ -134,10 +135,13 @@ class LanguageModel:
 
     def complete(self, prompt: str | Sequence[int], n: int = 1, **params: Any) -> list[Completion]:
         """`n` continuations with their tokens, log-probabilities and finish reasons."""
-        pieces: list[list[Piece]] = [[] for _ in range(n)]
+        pieces: dict[int, list[Piece]] = {}
         for choice, piece in self._decode(prompt, SamplingParams(**params), n):
-            pieces[choice].append(piece)
-        return [Completion("".join(p.text for p in one), one[-1].finish_reason or "stop", tuple(one)) for one in pieces]
+            pieces.setdefault(choice, []).append(piece)
+        return [
+            Completion("".join(p.text for p in one), one[-1].finish_reason or "stop", tuple(one))
+            for _, one in sorted(pieces.items())
+        ]
 
     def encode_chat(self, messages: Sequence[Mapping[str, Any]], **variables: Any) -> list[int]:
         """Token ids of a conversation under the chat template; text in messages never becomes a control token."""
@@ -185,7 +189,12 @@ class LanguageModel:
         return decode(self, ids, params, n)
 
     def _checked_ids(self, ids: Sequence[int]) -> list[int]:
-        tokens = [int(token) for token in ids]
+        try:
+            tokens = [operator.index(token) for token in ids]
+        except TypeError:
+            raise TokenizerError(
+                "token ids must be a sequence of whole numbers; `encode` makes them of a text"
+            ) from None
         for at, token in enumerate(tokens):
             if not 0 <= token < self.vocab_size:
                 raise TokenizerError(

@@ -33,9 +33,8 @@ def load(
     """Load a model from a directory, a file, or a hub id that is already in the Hugging Face cache.
 
     dtype           None keeps weights in their stored type; "float32", "float16", "bfloat16" convert dense ones.
-    precise         multiply by float32 activations; otherwise quantized weights meet activations rounded block by block
-                    to int16 or int8, whichever their type's speed allows.
-    activations     "int8", "int16" or "float32" instead, for every quantized type.
+    precise         multiply by float32 activations, where quantized weights else meet ones rounded to int16 or int8.
+    activations     "int8", "int16" or "float32" for all quantized weights, whatever is usual for their type.
     context_length  at most what the model was trained for; None takes that.
     chat_template   a built-in name or a Jinja file, in place of the model's own template.
     cache_dtype     "float32" or "float16" keys and values; None means float32 when precise, else float16.
@@ -43,10 +42,7 @@ def load(
 
     Raises ModelNotFoundError, FormatError, ConfigError, UnsupportedModelError, WeightsError or TokenizerError.
     """
-    if cache_dtype not in (None, "float32", "float16"):
-        raise ParameterError(f"cache_dtype is {cache_dtype!r}: it must be float32 or float16", "cache_dtype")
-    if not (context_length is None or (isinstance(context_length, int) and context_length >= 1)):
-        raise ConfigError(f"context_length is {context_length!r}: it must be a whole number, at least 1")
+    _check_options(context_length, cache_dtype)
     from boostr.chat import resolve_template
     from boostr.formats import open_checkpoint
     from boostr.hub import resolve_model
@@ -55,9 +51,8 @@ def load(
     found = resolve_model(path)
     checkpoint = open_checkpoint(found)
     try:
-        network, report = load_network(
-            checkpoint, dtype=dtype, precision=activations or ("precise" if precise else "fast"), progress=progress
-        )
+        precision = activations or ("precise" if precise else "fast")
+        network, report = load_network(checkpoint, dtype=dtype, precision=precision, progress=progress)
         # A lone .gguf file carries everything itself; what lies beside it may belong to another model.
         whole = checkpoint.format == "safetensors" or checkpoint.path.is_dir()
         directory = checkpoint.directory if whole else None
@@ -116,6 +111,14 @@ def _eos_token_ids(
         value = source.get("eos_token_id")
         ids.update(int(v) for v in (value if isinstance(value, list) else [value]) if isinstance(v, int))
     return frozenset(ids)
+
+
+def _check_options(context_length: int | None, cache_dtype: str | None) -> None:
+    """What is wrong is said before anything is loaded."""
+    if cache_dtype not in (None, "float32", "float16"):
+        raise ParameterError(f"cache_dtype is {cache_dtype!r}: it must be float32 or float16", "cache_dtype")
+    if not (context_length is None or (isinstance(context_length, int) and context_length >= 1)):
+        raise ConfigError(f"context_length is {context_length!r}: it must be a whole number, at least 1")
 
 
 def _context_length(asked: int | None, trained: int) -> int:
