@@ -10,6 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from boostr.errors import AdapterError, AdapterFormatError, AdapterMismatchError, AdapterNotFoundError
 from boostr.peft import PeftAdapter
+from tests.boostr.models.networks import ARCH
 from tests.boostr.peft.adapters import LORA, PREFIX, altered, base, random_update, variant, write_adapter
 
 Q = PREFIX + "model.layers.0.self_attn.q_proj"
@@ -134,6 +135,29 @@ def test_files_that_are_missing_or_broken(tmp_path: Path) -> None:
     (path / "adapter_config.json").unlink()
     with pytest.raises(AdapterFormatError, match=r"adapter has no adapter_config\.json"):
         PeftAdapter.load(path)
+
+
+HEAD = PREFIX + "lm_head.base_layer.weight"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_copy_of_the_base_that_came_along_is_compared_and_not_kept(dtype: Any, tmp_path: Path) -> None:
+    weight = np.asarray(load_file(ARCH / "llama/model.safetensors")["lm_head.weight"], np.float32)
+    plain = PeftAdapter.load(LORA / "llama_lm_head")
+    adapter = PeftAdapter.load(altered("llama_lm_head", tmp_path / "same", {}, **{HEAD: weight.astype(dtype)}))
+    assert (adapter.module_count, adapter.nbytes) == (plain.module_count, plain.nbytes)
+    found, expected = (base("llama").derive_with_adapter(one).logits([1, 2, 3]) for one in (adapter, plain))
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda w: w[:-1], lambda w: w[::-1], lambda w: 1.1 * w], ids=["cut", "moved", "trained"]
+)
+def test_a_copy_of_another_base_is_refused(change: Any, tmp_path: Path) -> None:
+    weight = np.asarray(load_file(ARCH / "llama/model.safetensors")["lm_head.weight"], np.float32)
+    path = altered("llama_lm_head", tmp_path / "other", {}, **{HEAD: np.ascontiguousarray(change(weight))})
+    with pytest.raises(AdapterMismatchError, match=r"'lm_head\.base_layer\.weight' .* holds other weights than"):
+        base("llama").derive_with_adapter(PeftAdapter.load(path))
 
 
 def test_an_empty_weights_file(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from boostr.models.placement import filled, pattern_of
 from boostr.models.registry import GGUF_ARCHITECTURES, MODEL_TYPES, Architecture, Order, architecture
 from boostr.models.report import LoadReport
 from boostr.nn import Linear, LowRank, SpanAdapter
-from boostr.peft import LoraModule, PeftAdapter
+from boostr.peft import BaseRows, LoraModule, PeftAdapter
+from boostr.quant import QuantTensor, take_rows
 from numr import Tensor
 
 __all__ = ["resolve_adapter"]
@@ -28,6 +29,9 @@ _PUBLISHED = {"qwen35": "qwen3_5", "qwen35moe": "qwen3_5_moe", "qwen3next": "qwe
 # The text model stands under either of these in models of text and images, or bare where it was wrapped alone.
 _PREFIXES = ("model.language_model.", "language_model.model.", "language_model.", "model.")
 _SHOWN = 3
+# How far base weights may lie from those an adapter came with, relative to them: rounding to 8 bits of mantissa is
+# 0.2 %; the coarsest quantization is about a third.
+_ROUNDED, _QUANTIZED = 0.02, 0.5
 
 
 def resolve_adapter(adapter: PeftAdapter, network: Network, report: LoadReport) -> SpanAdapter:
@@ -45,6 +49,8 @@ def resolve_adapter(adapter: PeftAdapter, network: Network, report: LoadReport) 
             if linear in updates:
                 raise AdapterMismatchError(f"{adapter.path}: '{name}' is a second update of a module it already has")
             updates[linear] = update
+    for name, kept in adapter.base_rows.items():
+        _check_base(adapter, name, kept, base)
     return SpanAdapter(adapter.name, updates)
 
 
@@ -123,6 +129,25 @@ def _updates(adapter: PeftAdapter, name: str, module: LoraModule, base: _Base) -
         rows, columns = base.order(path, linear)
         b = module.b if part is None else _taken(module.b, base.kind.part_rows(base.network.config, part), axis=0)
         yield linear, LowRank(_taken(module.a, columns, axis=1), _taken(b, rows, axis=0), module.scale)
+
+
+def _check_base(adapter: PeftAdapter, name: str, kept: BaseRows, base: _Base) -> None:
+    """Compare base weights that came with the adapter: another vocabulary or another base would give other answers."""
+    targets = base.targets(name)
+    weight = targets[0][0].weight
+    if len(targets) > 1 or base.order(targets[0][1], targets[0][0]) != (None, None):
+        raise AdapterMismatchError(
+            f"{adapter.path}: base weights of '{name}' cannot be compared; save the adapter without"
+        )
+    most = _QUANTIZED if isinstance(weight, QuantTensor) else _ROUNDED
+    if tuple(weight.shape) == kept.shape:
+        found = np.asarray(take_rows(weight, kept.rows))
+        if np.linalg.norm(found - kept.values) <= most * np.linalg.norm(kept.values):
+            return
+    raise AdapterMismatchError(
+        f"{adapter.path}: '{name}.base_layer.weight' {kept.shape} holds other weights than that module of "
+        f"{base.report.path} {tuple(weight.shape)}; {_trained_on(adapter)}"
+    )
 
 
 def _taken(matrix: Tensor, order: NDArray[Any] | None, axis: int) -> Tensor:

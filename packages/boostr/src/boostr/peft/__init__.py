@@ -3,6 +3,6 @@
 An adapter is read and checked by itself; which module of which network it changes is found in boostr.models.
 """
 
-from boostr.peft.adapter import LoraModule, PeftAdapter
+from boostr.peft.adapter import BaseRows, LoraModule, PeftAdapter
 
-__all__ = ["LoraModule", "PeftAdapter"]
+__all__ = ["BaseRows", "LoraModule", "PeftAdapter"]

@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boostr.errors import AdapterFormatError, AdapterNotFoundError, BoostrError
 from boostr.formats.safetensors import SafeTensorsFile
 from boostr.peft.config import CONFIG_NAME, LoraConfig
 from numr import Tensor
 
-__all__ = ["WEIGHTS_NAME", "LoraModule", "PeftAdapter"]
+__all__ = ["WEIGHTS_NAME", "BaseRows", "LoraModule", "PeftAdapter"]
 
 WEIGHTS_NAME = "adapter_model.safetensors"
 _PICKLE_NAME = "adapter_model.bin"
 _WRAPPERS = "base_model.model."  # what PEFT puts before the base model's own module path
 _SIDES = {".lora_A.weight": "A", ".lora_B.weight": "B"}
+_COPY = ".base_layer.weight"
+_SAMPLE = 64  # rows of a copy of base weights that are kept to compare
 
 # What tensors of other kinds are, by a piece of their names.
 _STRAY = (
@@ -42,6 +45,14 @@ class LoraModule(NamedTuple):
     scale: float
 
 
+class BaseRows(NamedTuple):
+    """Some rows of the base weights of a module, which PEFT saves beside the update of an output matrix."""
+
+    shape: tuple[int, ...]
+    rows: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+
 @dataclass(frozen=True, slots=True)
 class PeftAdapter:
     """A LoRA adapter in memory, float32.
@@ -52,6 +63,7 @@ class PeftAdapter:
     modules           {module path in the base model it was trained on: its update}
     base_model_name   where it was trained, as adapter_config.json says it
     config            adapter_config.json
+    base_rows         {module path: some of its base weights}, to see that a base is the one the adapter was trained on
     """
 
     path: Path
@@ -60,6 +72,7 @@ class PeftAdapter:
     modules: Mapping[str, LoraModule] = field(repr=False)
     base_model_name: str | None
     config: Mapping[str, Any] = field(repr=False)
+    base_rows: Mapping[str, BaseRows] = field(repr=False, default_factory=dict)
 
     @property
     def module_count(self) -> int:
@@ -87,10 +100,12 @@ class PeftAdapter:
             raise AdapterFormatError(str(error)) from error
         try:
             modules = {path: _module(file, path, config) for path in _paired(file)}
+            base_rows = {path: _base_rows(file, path) for path in modules if _copy_of(path) in file.entries}
         finally:
             file.close()
         rank = max(module.a.shape[0] for module in modules.values())
-        return cls(directory, directory.resolve().name, rank, modules, config.base_model_name, config.values)
+        name = directory.resolve().name
+        return cls(directory, name, rank, modules, config.base_model_name, config.values, base_rows)
 
 
 def _files(path: Path) -> tuple[Path, Path]:
@@ -114,7 +129,10 @@ def _no_weights(directory: Path) -> str:
 def _paired(file: SafeTensorsFile) -> Iterator[str]:
     """The path of every module in the base model. Raises AdapterFormatError for tensors of other kinds."""
     sides: dict[str, set[str]] = {}
+    paired = {name.removesuffix(suffix) for name in file.names() for suffix in _SIDES if name.endswith(suffix)}
     for name in file.names():
+        if name.endswith(_COPY) and name.removesuffix(_COPY) in paired:
+            continue
         suffix = next((suffix for suffix in _SIDES if name.endswith(suffix)), None)
         if suffix is None or not name.startswith(_WRAPPERS):
             reason = next((why for piece, why in _STRAY if piece in name), _OTHER)
@@ -146,14 +164,31 @@ def _module(file: SafeTensorsFile, path: str, config: LoraConfig) -> LoraModule:
     return LoraModule(a, b, config.scale(path))
 
 
+def _copy_of(path: str) -> str:
+    return f"{_WRAPPERS}{path}{_COPY}"
+
+
+def _base_rows(file: SafeTensorsFile, path: str) -> BaseRows:
+    name = _copy_of(path)
+    shape = _checked(file, name)
+    rows = np.unique(np.linspace(0, shape[0] - 1, _SAMPLE).astype(np.int64))
+    return BaseRows(shape, rows, np.asarray(file.tensor(name))[rows].astype(np.float32))
+
+
 def _matrix(file: SafeTensorsFile, name: str, order: Literal["C", "F"]) -> Tensor:
-    info = file.info(name)
-    if info.dtype not in ("F32", "F16", "BF16") or len(info.shape) != 2 or 0 in info.shape:
-        raise AdapterFormatError(
-            f"{file.path}: tensor '{name}' is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or BF16 is expected"
-        )
+    _checked(file, name)
     # A copy, since the file may be replaced while it is served.
     matrix = np.array(file.tensor(name), dtype=np.float32, order=order)
     if not np.isfinite(matrix).all():
         raise AdapterFormatError(f"{file.path}: tensor '{name}' holds NaN or infinity; its training diverged")
     return Tensor(matrix)
+
+
+def _checked(file: SafeTensorsFile, name: str) -> tuple[int, ...]:
+    """The shape of a matrix."""
+    info = file.info(name)
+    if info.dtype not in ("F32", "F16", "BF16") or len(info.shape) != 2 or 0 in info.shape:
+        raise AdapterFormatError(
+            f"{file.path}: tensor '{name}' is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or BF16 is expected"
+        )
+    return tuple(info.shape)
