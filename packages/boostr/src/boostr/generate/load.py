@@ -83,10 +83,6 @@ def load(
     )
 
 
-def _refuse_odd(cache_dtype: str | None, context_length: int | None) -> None:
-
-
-
 def _tokenizer(checkpoint: Checkpoint, directory: Path | None) -> Tokenizer | None:
     """The directory's tokenizer wins for SafeTensors, the embedded one for GGUF; a bare weights file may have none."""
     from boostr import tokenizers
@@ -119,7 +115,6 @@ def _eos_token_ids(
 
 def _check_options(context_length: int | None, cache_dtype: str | None) -> None:
     """What is wrong is said before anything is loaded."""
-    _refuse_odd(cache_dtype, context_length)
     from boostr.chat import resolve_template
     from boostr.formats import open_checkpoint
     from boostr.hub import resolve_model
