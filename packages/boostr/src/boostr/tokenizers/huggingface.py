@@ -22,7 +22,7 @@ from boostr.tokenizers.base import Tokenizer, require_encodable
 from boostr.tokenizers.byte_level import decode_symbols
 from boostr.tokenizers.end_tokens import END_TEXTS, find_end_tokens
 from boostr.tokenizers.model_files import DeclaredTokens, read_declared_tokens
-from boostr.tokenizers.package import encode_ids
+from boostr.tokenizers.package import encode_ids, package_faults
 
 __all__ = ["HuggingFaceTokenizer"]
 
@@ -98,8 +98,8 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def _frame(self) -> tuple[list[int], list[int]]:
         # What the post-processor puts before and behind a text.
-        framed: list[int] = self._backend.encode("x").ids
-        bare: list[int] = self._backend.encode("x", add_special_tokens=False).ids
+        framed = encode_ids(self._backend, "x", add_special_tokens=True)
+        bare = encode_ids(self._backend, "x")
         starts = (at for at in range(len(framed)) if framed[at : at + len(bare)] == bare)
         start = next(starts, 0)
         return framed[:start], framed[start + len(bare) :]
@@ -165,12 +165,8 @@ def _parses(segment: tuple[str, bool]) -> bool:
 
 
 def _load(text: str, source: str) -> Any:
-    try:
+    with package_faults(f"{source} cannot be used"):
         backend = tokenizers.Tokenizer.from_str(text)
-    except BaseException as error:  # bare Exception for bad JSON, and a BaseException of its own where Rust panics
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise TokenizerError(f"{source} cannot be used: {error}") from error
-        raise
     backend.no_truncation()
     backend.no_padding()
     return backend
