@@ -56,6 +56,9 @@ class Check:
 NUMR = "numr/native/lib/libnumr-{level}.so"
 CHECKS = (
     Check(ROOT / "tests/numr/native/check.c", (NUMR,), (include_dir(),)),
+    Check(
+        ROOT / "tests/boostr/quant/native/check.c", ("boostr/quant/lib/libboostr-{level}.so", NUMR), (include_dir(),)
+    ),
     Check(ROOT / "tests/boostr/nn/native/check.c", ("boostr/nn/lib/libboostr_nn-{level}.so", NUMR), (include_dir(),)),
 )
 
@@ -90,6 +93,11 @@ def libraries_of(check: Check) -> str:
     return Path(check.libraries[0]).name.removeprefix("lib").partition("-")[0]
 
 
+def bits_in(line: str) -> str:
+    """The hash of results that must have the same bits on every processor, where a check prints one."""
+    return line.partition("bits ")[2].partition(":")[0]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "native", help="folder of the libraries")
@@ -97,6 +105,7 @@ def main() -> int:
     refused = run(CHECKS[0], Processor("linux-x86_64", "avx2", "Nehalem"), out)
     failures = int(refused.returncode not in (-signal.SIGILL, 128 + signal.SIGILL))
     print(f"avx2 on Nehalem {'is NOT refused' if failures else 'is refused'}", flush=True)
+    bits: dict[str, str] = {}
     for processor in PROCESSORS:
         for check in CHECKS:
             done = run(check, processor, out)
@@ -106,6 +115,9 @@ def main() -> int:
             if done.returncode:
                 failures += 1
                 print(done.stdout + done.stderr)
+            elif bits.setdefault(libraries_of(check), bits_in(said[0])) != bits_in(said[0]):
+                failures += 1
+                print("FAILED: other bits than on the first processor")
     return 1 if failures else 0
 
 

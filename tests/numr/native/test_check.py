@@ -1,4 +1,4 @@
-"""The check program that emulators run, run here: at this level's library, and against a library that is wrong."""
+"""The check programs that emulators run, run here: on this level's libraries, and on one that is wrong."""
 
 from __future__ import annotations
 
