@@ -34,7 +34,7 @@ MALFORMED: dict[str, tuple[type[AdapterError], str]] = {
         AdapterMismatchError,
         r"'model\.layers\.0\.self_attn\.q_proj\.lora_A\.weight' has 48 input features, but that module of .* has 64",
     ),
-    "bad_unknown_module": (AdapterMismatchError, r"not among them: model\.layers\.99\.self_attn\.q_proj"),
+    "bad_unknown_module": (AdapterMismatchError, r"not among them: 'model\.layers\.99\.self_attn\.q_proj"),
     "bad_unpaired_lora_A": (AdapterFormatError, r"q_proj\.lora_A\.weight' has no lora_B beside it"),
     "bad_unpaired_lora_B": (AdapterFormatError, r"q_proj\.lora_B\.weight' has no lora_A beside it"),
     "bad_use_dora": (AdapterFormatError, r"adapter_config\.json: use_dora is True: DoRA"),
@@ -160,6 +160,15 @@ def test_a_copy_of_another_base_is_refused(change: Any, tmp_path: Path) -> None:
         base("llama").derive_with_adapter(PeftAdapter.load(path))
 
 
+def test_names_in_messages_are_escaped_and_cut(tmp_path: Path) -> None:
+    path = altered("llama_plain", tmp_path / "adapter", {}, **{"bad\n\x1b[31m" + "x" * 5000: np.zeros(3, np.float32)})
+    with pytest.raises(AdapterFormatError) as refusal:
+        PeftAdapter.load(path)
+    assert "\n" not in str(refusal.value)
+    assert "\x1b" not in str(refusal.value)
+    assert len(str(refusal.value)) < 1000
+
+
 def test_an_empty_weights_file(tmp_path: Path) -> None:
     path = altered("llama_plain", tmp_path / "adapter", {})
     save_file({}, path / "adapter_model.safetensors")
@@ -188,7 +197,7 @@ def test_an_adapter_of_no_module_of_the_base_names_three_of_each_side(tmp_path: 
     of_base = [f"model.layers.0.self_attn.{part}_proj" for part in "qkvo"]
     assert [name in message for name in of_base] == [True, True, True, False]
     assert [name in message for name in names] == [True, True, True, False, False]
-    assert "trained on somebody/base" in message
+    assert "trained on 'somebody/base'" in message
 
 
 @pytest.mark.parametrize("name", ["model.embed_tokens", "model.norm", "model.layers.0.input_layernorm", "layers", "0"])

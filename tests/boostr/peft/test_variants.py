@@ -68,5 +68,8 @@ def test_closing_a_variant_leaves_its_base_open(model: boostr.LanguageModel, tmp
     c = model.config
     update = random_update((c.intermediate_size, c.hidden_size), np.random.default_rng(4))
     before = np.asarray(model.logits([1, 2, 3]))
+    opened = model._checkpoint
+    assert opened is not None
     model.derive_with_adapter(write_adapter(tmp_path / "a", {"model.layers.0.mlp.up_proj": update})).close()
+    opened.tensor("output_norm.weight")  # raises where its files were closed
     np.testing.assert_array_equal(np.asarray(model.logits([1, 2, 3])), before)

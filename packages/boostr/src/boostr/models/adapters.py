@@ -19,6 +19,7 @@ from boostr.models.registry import GGUF_ARCHITECTURES, MODEL_TYPES, Architecture
 from boostr.models.report import LoadReport
 from boostr.nn import Linear, LowRank, SpanAdapter
 from boostr.peft import BaseRows, LoraModule, PeftAdapter
+from boostr.peft.shown import shown
 from boostr.quant import QuantTensor, take_rows
 from numr import Tensor
 
@@ -47,7 +48,9 @@ def resolve_adapter(adapter: PeftAdapter, network: Network, report: LoadReport) 
     for name, module in adapter.modules.items():
         for linear, update in _updates(adapter, name, module, base):
             if linear in updates:
-                raise AdapterMismatchError(f"{adapter.path}: '{name}' is a second update of a module it already has")
+                raise AdapterMismatchError(
+                    f"{adapter.path}: {shown(name)} is a second update of a module it already has"
+                )
             updates[linear] = update
     for name, kept in adapter.base_rows.items():
         _check_base(adapter, name, kept, base)
@@ -121,8 +124,8 @@ def _updates(adapter: PeftAdapter, name: str, module: LoraModule, base: _Base) -
     for side, have, wanted in (("A", module.a.shape[1], inputs), ("B", module.b.shape[0], outputs)):
         if have != wanted:
             raise AdapterMismatchError(
-                f"{adapter.path}: '{name}.lora_{side}.weight' has {have} {'in' if side == 'A' else 'out'}put features, "
-                f"but that module of {base.report.path} has {wanted}; {_trained_on(adapter)}"
+                f"{adapter.path}: {shown(f'{name}.lora_{side}.weight')} has {have} "
+                f"{'in' if side == 'A' else 'out'}put features, but that module of {base.report.path} has {wanted}; {_trained_on(adapter)}"
             )
     for linear, path in targets:
         part = base.published[path].part
@@ -137,7 +140,7 @@ def _check_base(adapter: PeftAdapter, name: str, kept: BaseRows, base: _Base) ->
     weight = targets[0][0].weight
     if len(targets) > 1 or base.order(targets[0][1], targets[0][0]) != (None, None):
         raise AdapterMismatchError(
-            f"{adapter.path}: base weights of '{name}' cannot be compared; save the adapter without"
+            f"{adapter.path}: base weights of {shown(name)} cannot be compared; save the adapter without"
         )
     most = _QUANTIZED if isinstance(weight, QuantTensor) else _ROUNDED
     if tuple(weight.shape) == kept.shape:
@@ -145,7 +148,7 @@ def _check_base(adapter: PeftAdapter, name: str, kept: BaseRows, base: _Base) ->
         if np.linalg.norm(found - kept.values) <= most * np.linalg.norm(kept.values):
             return
     raise AdapterMismatchError(
-        f"{adapter.path}: '{name}.base_layer.weight' {kept.shape} holds other weights than that module of "
+        f"{adapter.path}: {shown(f'{name}.base_layer.weight')} {kept.shape} holds other weights than that module of "
         f"{base.report.path} {tuple(weight.shape)}; {_trained_on(adapter)}"
     )
 
@@ -156,14 +159,15 @@ def _taken(matrix: Tensor, order: NDArray[Any] | None, axis: int) -> Tensor:
 
 def _mismatch(adapter: PeftAdapter, unknown: list[str], base: _Base) -> str:
     examples = [name for _, name in zip(range(_SHOWN), base.examples(), strict=False)]
+    theirs, ours = (", ".join(map(shown, names)) for names in (unknown[:_SHOWN], examples))
     return (
         f"{adapter.path}: {adapter.module_count - len(unknown)} of its {adapter.module_count} modules are linear maps "
-        f"of {base.report.path} ({base.report.architecture}); not among them: {', '.join(unknown[:_SHOWN])}; the base "
-        f"has {', '.join(examples)}; {_trained_on(adapter)}"
+        f"of {base.report.path} ({base.report.architecture}); not among them: {theirs}; the base has {ours}; "
+        f"{_trained_on(adapter)}"
     )
 
 
 def _trained_on(adapter: PeftAdapter) -> str:
     if adapter.base_model_name is None:
         return "use the base that the adapter was trained on"
-    return f"the adapter was trained on {adapter.base_model_name}"
+    return f"the adapter was trained on {shown(adapter.base_model_name)}"

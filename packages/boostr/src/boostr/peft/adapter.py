@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from boostr.errors import AdapterFormatError, AdapterNotFoundError, BoostrError
 from boostr.formats.safetensors import SafeTensorsFile
 from boostr.peft.config import CONFIG_NAME, LoraConfig
+from boostr.peft.shown import shown
 from numr import Tensor
 
 __all__ = ["WEIGHTS_NAME", "BaseRows", "LoraModule", "PeftAdapter"]
@@ -136,7 +137,7 @@ def _paired(file: SafeTensorsFile) -> Iterator[str]:
         suffix = next((suffix for suffix in _SIDES if name.endswith(suffix)), None)
         if suffix is None or not name.startswith(_WRAPPERS):
             reason = next((why for piece, why in _STRAY if piece in name), _OTHER)
-            raise AdapterFormatError(f"{file.path}: tensor '{name}' is no part of a LoRA adapter: {reason}")
+            raise AdapterFormatError(f"{file.path}: tensor {shown(name)} is no part of a LoRA adapter: {reason}")
         sides.setdefault(name.removesuffix(suffix), set()).add(_SIDES[suffix])
     if not sides:
         raise AdapterFormatError(f"{file.path} holds no tensors; download the adapter again")
@@ -144,7 +145,9 @@ def _paired(file: SafeTensorsFile) -> Iterator[str]:
         if found != {"A", "B"}:
             (side,) = found
             other = "B" if side == "A" else "A"
-            raise AdapterFormatError(f"{file.path}: '{name}.lora_{side}.weight' has no lora_{other} beside it")
+            raise AdapterFormatError(
+                f"{file.path}: {shown(f'{name}.lora_{side}.weight')} has no lora_{other} beside it"
+            )
     return (name.removeprefix(_WRAPPERS) for name in sides)
 
 
@@ -153,13 +156,13 @@ def _module(file: SafeTensorsFile, path: str, config: LoraConfig) -> LoraModule:
     b = _matrix(file, f"{_WRAPPERS}{path}.lora_B.weight", "F")
     if a.shape[0] != b.shape[1]:
         raise AdapterFormatError(
-            f"{file.path}: '{path}' has rank {a.shape[0]} by its lora_A {a.shape}, but {b.shape[1]} by its lora_B "
+            f"{file.path}: {shown(path)} has rank {a.shape[0]} by its lora_A {a.shape}, but {b.shape[1]} by its lora_B "
             f"{b.shape}"
         )
     rank = config.rank(path)
     if a.shape[0] != rank:
         raise AdapterFormatError(
-            f"{file.path}: '{path}' has rank {a.shape[0]}, but {CONFIG_NAME} says {rank} by r or rank_pattern"
+            f"{file.path}: {shown(path)} has rank {a.shape[0]}, but {CONFIG_NAME} says {rank} by r or rank_pattern"
         )
     return LoraModule(a, b, config.scale(path))
 
@@ -180,7 +183,7 @@ def _matrix(file: SafeTensorsFile, name: str, order: Literal["C", "F"]) -> Tenso
     # A copy, since the file may be replaced while it is served.
     matrix = np.array(file.tensor(name), dtype=np.float32, order=order)
     if not np.isfinite(matrix).all():
-        raise AdapterFormatError(f"{file.path}: tensor '{name}' holds NaN or infinity; its training diverged")
+        raise AdapterFormatError(f"{file.path}: tensor {shown(name)} holds NaN or infinity; its training diverged")
     return Tensor(matrix)
 
 
@@ -189,6 +192,7 @@ def _checked(file: SafeTensorsFile, name: str) -> tuple[int, ...]:
     info = file.info(name)
     if info.dtype not in ("F32", "F16", "BF16") or len(info.shape) != 2 or 0 in info.shape:
         raise AdapterFormatError(
-            f"{file.path}: tensor '{name}' is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or BF16 is expected"
+            f"{file.path}: tensor {shown(name)} is {info.dtype} {list(info.shape)}; a matrix in F32, F16 or "
+            "BF16 is expected"
         )
     return tuple(info.shape)

@@ -11,6 +11,7 @@ from typing import Any
 from boostr.errors import AdapterFormatError, FormatError
 from boostr.formats.json_file import read_json_object
 from boostr.peft.patterns import check_pattern, value_of
+from boostr.peft.shown import shown
 
 __all__ = ["CONFIG_NAME", "LoraConfig"]
 
@@ -88,19 +89,19 @@ class LoraConfig:
 def _refuse_others(values: Mapping[str, Any], path: Path) -> None:
     kind = values.get("peft_type")
     if kind != "LORA":
-        raise AdapterFormatError(f"{path}: peft_type is {kind!r}; only 'LORA' adapters can be applied")
+        raise AdapterFormatError(f"{path}: peft_type is {shown(kind)}; only 'LORA' adapters can be applied")
     for key, why in _REFUSED.items():
         if values.get(key):
-            raise AdapterFormatError(f"{path}: {key} is {_shown(values[key])}: {why}")
+            raise AdapterFormatError(f"{path}: {key} is {shown(values[key])}: {why}")
     if values.get("bias") not in (None, "none"):
         raise AdapterFormatError(
-            f"{path}: bias is {_shown(values['bias'])}: trained biases of the base are not implemented; "
+            f"{path}: bias is {shown(values['bias'])}: trained biases of the base are not implemented; "
             "train with bias 'none'"
         )
     init = values.get("init_lora_weights")
     if init not in _INITS:
         raise AdapterFormatError(
-            f"{path}: init_lora_weights is {_shown(init)}, which changes the base weights; save the adapter with "
+            f"{path}: init_lora_weights is {shown(init)}, which changes the base weights; save the adapter with "
             "path_initial_model_for_weight_conversion, which makes it a plain one"
         )
 
@@ -123,7 +124,7 @@ def _number(values: Mapping[str, Any], key: str, path: Path, check: Check) -> fl
     if key not in values:
         raise AdapterFormatError(f"{path} has no {key}: an adapter's scale is lora_alpha / r, and both must be there")
     if not check(values[key]):
-        raise AdapterFormatError(f"{path}: {key} is {_shown(values[key])}, but must be {_WANTED[check]}")
+        raise AdapterFormatError(f"{path}: {key} is {shown(values[key])}, but must be {_WANTED[check]}")
     return float(values[key])
 
 
@@ -135,11 +136,6 @@ def _patterns(values: Mapping[str, Any], key: str, path: Path, check: Check) -> 
         check_pattern(pattern, f"{path}: {key}")
         if not check(value):
             raise AdapterFormatError(
-                f"{path}: {key} gives {pattern!r} the value {_shown(value)}, but it must be {_WANTED[check]}"
+                f"{path}: {key} gives {shown(pattern)} the value {shown(value)}, but it must be {_WANTED[check]}"
             )
     return {pattern: float(value) for pattern, value in patterns.items()}
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from boostr.errors import AdapterFormatError
+from boostr.peft.shown import shown
 
 __all__ = ["check_pattern", "value_of"]
 
@@ -37,10 +38,10 @@ def check_pattern(key: str, where: str) -> None:
     backward = re.search(r"\\[1-9]|\(\?", key)
     if len(key) > _LONGEST or repeats > _REPEATS or groups > _GROUPS or backward or re.search(r"\)[*+?{]", plain):
         raise AdapterFormatError(
-            f"{where}: the pattern {key[:80]!r} is too involved: at most {_LONGEST} characters, {_REPEATS} repeats, "
+            f"{where}: the pattern {shown(key)} is too involved: at most {_LONGEST} characters, {_REPEATS} repeats, "
             f"none of a group, and {_GROUPS} plain groups; name the modules instead"
         )
     try:
         re.compile(rf"(.*\.)?({key})$")
     except re.error as error:
-        raise AdapterFormatError(f"{where}: the pattern {key!r} is no regular expression: {error}") from error
+        raise AdapterFormatError(f"{where}: the pattern {shown(key)} is no regular expression: {error}") from error
