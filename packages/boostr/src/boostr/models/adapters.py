@@ -125,7 +125,8 @@ def _updates(adapter: PeftAdapter, name: str, module: LoraModule, base: _Base) -
         if have != wanted:
             raise AdapterMismatchError(
                 f"{adapter.path}: {shown(f'{name}.lora_{side}.weight')} has {have} "
-                f"{'in' if side == 'A' else 'out'}put features, but that module of {base.report.path} has {wanted}; {_trained_on(adapter)}"
+                f"{'in' if side == 'A' else 'out'}put features, but that module of {base.report.path} has {wanted}; "
+                f"{_trained_on(adapter)}"
             )
     for linear, path in targets:
         part = base.published[path].part
