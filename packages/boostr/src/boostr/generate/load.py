@@ -53,9 +53,7 @@ def load(
     try:
         precision = activations or ("precise" if precise else "fast")
         network, report = load_network(checkpoint, dtype=dtype, precision=precision, progress=progress)
-        # A lone .gguf file carries everything itself; what lies beside it may belong to another model.
-        whole = checkpoint.format == "safetensors" or checkpoint.path.is_dir()
-        directory = checkpoint.directory if whole else None
+        directory = _directory(checkpoint)
         tokenizer = _tokenizer(checkpoint, directory)
         generation_config = _generation_config(directory)
         template = resolve_template(
@@ -81,6 +79,12 @@ def load(
         cache_dtype=cache_dtype or ("float32" if precise else "float16"),
         checkpoint=checkpoint,
     )
+
+
+def _directory(checkpoint: Checkpoint) -> Path | None:
+    # A lone .gguf file carries everything itself; what lies beside it may belong to another model.
+    whole = checkpoint.format == "safetensors" or checkpoint.path.is_dir()
+    return checkpoint.directory if whole else None
 
 
 def _tokenizer(checkpoint: Checkpoint, directory: Path | None) -> Tokenizer | None:
