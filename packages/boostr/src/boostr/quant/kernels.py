@@ -24,6 +24,8 @@ UNITS = (
     "rows_dense.c",
     "rows_32.c",
     "rows_k.c",
+    "dequantize_iq.c",
+    "rows_iq.c",
 )
 
 # No contraction into fused multiply-adds and no reordered sums: dequantization must round as ggml does, activations

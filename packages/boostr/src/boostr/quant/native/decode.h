@@ -12,7 +12,9 @@
 #define BOOSTR_DECODE_H
 
 #include "decode_32.h"
+#include "decode_iq.h"
 #include "decode_k.h"
+#include "decode_small.h"
 
 typedef struct { int bytes, is_signed, has_low; } traits32;
 
@@ -22,12 +24,19 @@ INLINE traits32 traits32_of(const int type) {
     case Q4_1: return (traits32){sizeof(q4_1), 0, 1};
     case Q5_0: return (traits32){sizeof(q5_0), 0, 1};
     case Q5_1: return (traits32){sizeof(q5_1), 0, 1};
+    case IQ4_NL: return (traits32){sizeof(iq4_nl), 1, 0};
+    case MXFP4: return (traits32){sizeof(mxfp4), 0, 1};
     default: return (traits32){sizeof(q8_0), 1, 0};
   }
 }
 
 /* d and low of n blocks from w on (1 <= n <= VW), the other lanes zero. */
 INLINE void scales32(const int type, const uint8_t *w, int n, vf *d, vf *low) {
+  if (type == MXFP4) {
+    *d = vf_powers(w, sizeof(mxfp4), n);
+    *low = vf_mul(*d, vf_set1(-12.f));
+    return;
+  }
   vh_gather2(w, traits32_of(type).bytes, n, d, low);
   if (type == Q4_0) *low = vf_mul(*d, vf_set1(-8.f));
   if (type == Q5_0) *low = vf_mul(*d, vf_set1(-16.f));
@@ -40,20 +49,33 @@ INLINE void elements32(const int type, const uint8_t *w, int n, vb *first, vb *l
     case Q4_1: return nibbles_32(w + offsetof(q4_1, q), sizeof(q4_1), n, first, last);
     case Q5_0: return fives_32(w + offsetof(q5_0, q), w + offsetof(q5_0, high), sizeof(q5_0), n, first, last);
     case Q5_1: return fives_32(w + offsetof(q5_1, q), w + offsetof(q5_1, high), sizeof(q5_1), n, first, last);
+    case IQ4_NL: return looked_up_32(iq4_values, w + offsetof(iq4_nl, q), sizeof(iq4_nl), n, first, last);
+    case MXFP4: return looked_up_32(fp4_values, w + offsetof(mxfp4, q), sizeof(mxfp4), n, first, last);
     default: return bytes_32(w + offsetof(q8_0, q), sizeof(q8_0), n, first, last);
   }
 }
 
-/* `largest` is the greatest |scale * v| that any bits of a file can give: it bounds how many products an int32 holds. */
-typedef struct { int bytes, width, is_signed, has_minima, largest; } traits256;
+/* `largest` is the greatest |scale * v| that any bits of a file can give: it bounds how many products an int32 holds.
+   Where `unscaled`, all scales are 1. */
+typedef struct { int bytes, width, is_signed, has_minima, largest, unscaled; } traits256;
 
 INLINE traits256 traits256_of(const int type) {
   switch (type) {
-    case Q2_K: return (traits256){sizeof(q2_K), 16, 0, 1, 15 * 3};
-    case Q3_K: return (traits256){sizeof(q3_K), 16, 0, 1, 32 * 7};
-    case Q4_K: return (traits256){sizeof(q4_K), 32, 0, 1, 63 * 15};
-    case Q5_K: return (traits256){sizeof(q5_K), 32, 0, 1, 63 * 31};
-    default: return (traits256){sizeof(q6_K), 16, 0, 1, 128 * 63};
+    case Q2_K: return (traits256){sizeof(q2_K), 16, 0, 1, 15 * 3, 0};
+    case Q3_K: return (traits256){sizeof(q3_K), 16, 0, 1, 32 * 7, 0};
+    case Q4_K: return (traits256){sizeof(q4_K), 32, 0, 1, 63 * 15, 0};
+    case Q5_K: return (traits256){sizeof(q5_K), 32, 0, 1, 63 * 31, 0};
+    case IQ1_S: return (traits256){sizeof(iq1_s), 32, 0, 1, 15 * 18, 0};
+    case IQ1_M: return (traits256){sizeof(iq1_m), 16, 0, 1, 15 * 18, 0};
+    case IQ2_XXS: return (traits256){sizeof(iq2_xxs), 32, 0, 1, 31 * 86, 0};
+    case IQ2_XS: return (traits256){sizeof(iq2_xs), 16, 0, 1, 31 * 86, 0};
+    case IQ2_S: return (traits256){sizeof(iq2_s), 16, 0, 1, 31 * 86, 0};
+    case IQ3_XXS: return (traits256){sizeof(iq3_xxs), 32, 0, 1, 31 * 124, 0};
+    case IQ3_S: return (traits256){sizeof(iq3_s), 32, 0, 1, 31 * 30, 0};
+    case IQ4_XS: return (traits256){sizeof(iq4_xs), 32, 1, 0, 32 * 127, 0};
+    case TQ1_0: return (traits256){sizeof(tq1_0), 32, 0, 1, 2 * TRIT, 1};
+    case TQ2_0: return (traits256){sizeof(tq2_0), 32, 0, 1, 3, 1};
+    default: return (traits256){sizeof(q6_K), 16, 0, 1, 128 * 63, 0};
   }
 }
 
@@ -63,6 +85,16 @@ INLINE runs256 scales256(const int type, const uint8_t *w) {
     case Q3_K: return scales_of_q3_K((const q3_K *)w);
     case Q4_K: return scales_of_q4_K(w);
     case Q5_K: return scales_of_q4_K(w);
+    case IQ1_S: return scales_of_iq1_s((const iq1_s *)w);
+    case IQ1_M: return scales_of_iq1_m((const iq1_m *)w);
+    case IQ2_XXS: return scales_of_iq2_xxs((const iq2_xxs *)w);
+    case IQ2_XS: return scales_of_iq2_xs((const iq2_xs *)w);
+    case IQ2_S: return scales_of_iq2_s((const iq2_s *)w);
+    case IQ3_XXS: return scales_of_iq3_xxs((const iq3_xxs *)w);
+    case IQ3_S: return scales_of_iq3_s((const iq3_s *)w);
+    case IQ4_XS: return scales_of_iq4_xs((const iq4_xs *)w);
+    case TQ1_0: return scales_of_ternary(half(((const tq1_0 *)w)->d), TRIT);
+    case TQ2_0: return scales_of_ternary(half(((const tq2_0 *)w)->d), 1);
     default: return scales_of_q6_K((const q6_K *)w);
   }
 }
@@ -73,6 +105,16 @@ INLINE vb elements256(const int type, const uint8_t *w, int j) {
     case Q3_K: return vb_or(vk_two(((const q3_K *)w)->q, j), vk_bit(((const q3_K *)w)->high, j, 2));
     case Q4_K: return vk_nibbles(((const q4_K *)w)->q, j);
     case Q5_K: return vb_or(vk_nibbles(((const q5_K *)w)->q, j), vk_bit(((const q5_K *)w)->high, j, 4));
+    case IQ1_S: return elements_of_iq1_s((const iq1_s *)w, j);
+    case IQ1_M: return elements_of_iq1_m((const iq1_m *)w, j);
+    case IQ2_XXS: return elements_of_iq2_xxs((const iq2_xxs *)w, j);
+    case IQ2_XS: return elements_of_iq2_xs((const iq2_xs *)w, j);
+    case IQ2_S: return elements_of_iq2_s((const iq2_s *)w, j);
+    case IQ3_XXS: return elements_of_iq3_xxs((const iq3_xxs *)w, j);
+    case IQ3_S: return elements_of_iq3_s((const iq3_s *)w, j);
+    case IQ4_XS: return elements_of_iq4_xs((const iq4_xs *)w, j);
+    case TQ1_0: return elements_of_tq1_0((const tq1_0 *)w, j);
+    case TQ2_0: return vk_two(((const tq2_0 *)w)->q, j);
     default: return vk_six(((const q6_K *)w)->low, ((const q6_K *)w)->high, j);
   }
 }

@@ -89,14 +89,16 @@ INLINE const tail256 *tail_of(const int bits, const uint8_t *block) {
   return (const tail256 *)(block + 256 * bits / 8);
 }
 
-/* Adds vector j of a weight block, times its scales, to the sums of `count` tokens whose blocks begin at x. */
+/* Adds vector j of a weight block, times its scales (for int16 activations those of even and of odd elements), to the sums of `count` tokens whose blocks begin at x. */
 INLINE void dot256_vector(const int type, const int bits, const int count, const uint8_t *w, int j, scales_t scales,
-                          const uint8_t *x, int64_t stride, vs *total) {
+                          scales_t odd_scales, const uint8_t *x, int64_t stride, vs *total) {
   const traits256 of = traits256_of(type);
   vb v = elements256(type, w, j);
   scale_t scale = of.width == 32 ? scales_pick8(scales, j) : scales_pick16(scales, j);
   if (bits == 16) {
-    vw even = vw_even_scaled(v, scale, of.is_signed), odd = vw_odd_scaled(v, scale, of.is_signed);
+    vw even = of.unscaled ? vw_even(v, of.is_signed) : vw_even_scaled(v, scale, of.is_signed);
+    scale = of.width == 32 ? scales_pick8(odd_scales, j) : scales_pick16(odd_scales, j);
+    vw odd = of.unscaled ? vw_odd(v, of.is_signed) : vw_odd_scaled(v, scale, of.is_signed);
     for (int t = 0; t < count; t++) {
       const uint8_t *q = x + t * stride + 2 * VB * j;
       total[t] = vs_dot16(vs_dot16(total[t], even, vw_load(q)), odd, vw_load(q + VB));
@@ -105,7 +107,8 @@ INLINE void dot256_vector(const int type, const int bits, const int count, const
   }
   for (int t = 0; t < count; t++) {
     vb q = vb_load(x + t * stride + VB * j);
-    total[t] = of.is_signed ? vs_dot_scaled_s8(total[t], v, q, scale) : vs_dot_scaled(total[t], v, q, scale);
+    if (of.unscaled) total[t] = vs_dot_u7(total[t], v, q);
+    else total[t] = of.is_signed ? vs_dot_scaled_s8(total[t], v, q, scale) : vs_dot_scaled(total[t], v, q, scale);
   }
 }
 
@@ -118,12 +121,14 @@ INLINE void dot256(const int type, const int bits, const int count, const uint8_
     prefetch_ahead(w, of.bytes);
     const runs256 r = scales256(type, w);
     scales_t scales = of.width == 32 ? scales_s8x8(r.scale[0]) : scales_s8x16(r.scale[0], r.scale[1]);
+    const scales_t odd = bits == 16 ? scales_for_odd(scales, of.is_signed) : scales;
+    if (bits == 16) scales = scales_for_even(scales, of.is_signed);
     UNROLL
     for (int from = 0; from < VECTORS; from += step) {
       vs total[TOKENS];
       for (int t = 0; t < count; t++) total[t] = vs_zero();
       UNROLL
-      for (int j = from; j < from + step; j++) dot256_vector(type, bits, count, w, j, scales, a, stride, total);
+      for (int j = from; j < from + step; j++) dot256_vector(type, bits, count, w, j, scales, odd, a, stride, total);
       for (int t = 0; t < count; t++)
         sum[t] = vf_fma(vf_set1(r.d * tail_of(bits, a + t * stride)->d), vs_float(total[t]), sum[t]);
     }
@@ -151,7 +156,7 @@ INLINE void dot_q4_K(const int count, const uint8_t *row, int64_t columns, const
     for (int t = 0; t < count; t++) total[t] = vs_zero();
     UNROLL
     for (int j = 0; j < VECTORS; j++)
-      dot256_vector(Q4_K, 8, count, (const uint8_t *)(w + b), j, each, a + b * (int64_t)sizeof(act256), stride, total);
+      dot256_vector(Q4_K, 8, count, (const uint8_t *)(w + b), j, each, each, a + b * (int64_t)sizeof(act256), stride, total);
     float d = half(w[b].d), dmin = half(w[b].dmin);
     for (int t = 0; t < count; t++) {
       const act256 *x = (const act256 *)(a + t * stride) + b;
@@ -172,7 +177,7 @@ INLINE void dot_q6_K(const int count, const uint8_t *row, int64_t columns, const
       total[t] = vs_offset16(w[b].scales, ((const act256 *)(a + t * stride) + b)->whole16);
     UNROLL
     for (int j = 0; j < VECTORS; j++)
-      dot256_vector(Q6_K, 8, count, (const uint8_t *)(w + b), j, each, a + b * (int64_t)sizeof(act256), stride, total);
+      dot256_vector(Q6_K, 8, count, (const uint8_t *)(w + b), j, each, each, a + b * (int64_t)sizeof(act256), stride, total);
     float d = half(w[b].d);
     for (int t = 0; t < count; t++) {
       const act256 *x = (const act256 *)(a + t * stride) + b;

@@ -12,11 +12,19 @@
                    vs_dot_scaled_s8 for signed w
    scales_s8x8/16  eight (for runs of 32) or sixteen scales from signed bytes; scale_t is what pick makes of them
    vw              VB / 2 words of 16 bits: vw_even and vw_odd of the bytes of a vector
-   vw_even_scaled  the same times a scale of each run; vw_odd_scaled
+   vw_even_scaled  the same times a scale of each run, picked from scales_for_even(s); vw_odd_scaled from scales_for_odd
    vs_dot16        sum += groups of two w * a
    vf_s8(lo,hi,i)  vector i of the floats that sixteen signed bytes are
    vk_nibbles(q,j) vector j of the 256 values of a Q4_K block; vk_six(low, high, j) of a Q6_K block
    vk_two(q,j)     vector j of two-bit planes; vk_bit(q, j, to) of a one-bit plane, the bit moved to bit `to`
+   vb_lookup16     entry v (0..15) of a table for every byte
+   vb_points8(grid, low, high, each) VB / 8 points of 8 bytes: index k is byte k of low, with field k of `each` bits of
+                   high above; vb_points4: VB / 4 points of 4 bytes, bytes at low and a bit each; vb_points9: words of 9
+                   bits of index and 7 more, which top_sevens gives a byte each
+   vb_signed(v, signs, bias) bias + v, or bias - v where the bit is set; vb_raised: v + 2 in the runs of 8 whose bit is
+   vk_nibbles16(q,j) vector j of runs of 16 low nibbles, then the 16 high ones
+   vk_trits        vector j of a TQ1_0 block: TRIT times the digits
+   vf_powers       2^(e - 128) for VW bytes e `stride` apart, those from n on zero
    vk_minima       eight minima times eight 16-bit sums, spread over lanes of floats
    vs_offset16     -32 * sixteen scales times sixteen 16-bit sums, spread over lanes */
 #ifndef BOOSTR_INTS_H

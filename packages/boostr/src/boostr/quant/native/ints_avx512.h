@@ -37,11 +37,11 @@ INLINE vw vw_even(vb v, const int is_signed) {
 INLINE vw vw_odd(vb v, const int is_signed) { return is_signed ? _mm512_srai_epi16(v, 8) : _mm512_srli_epi16(v, 8); }
 INLINE vw vw_even_scaled(vb v, scale_t scale, const int is_signed) {
   if (is_signed) return _mm512_mullo_epi16(vw_even(v, 1), scale);
-  return _mm512_maddubs_epi16(v, _mm512_and_si512(scale, _mm512_set1_epi16(255))); /* the odd bytes times 0 */
+  return _mm512_maddubs_epi16(v, scale); /* the odd bytes times 0 */
 }
 INLINE vw vw_odd_scaled(vb v, scale_t scale, const int is_signed) {
   if (is_signed) return _mm512_mullo_epi16(vw_odd(v, 1), scale);
-  return _mm512_maddubs_epi16(v, _mm512_slli_epi16(scale, 8));
+  return _mm512_maddubs_epi16(v, scale);
 }
 
 INLINE vs vs_zero(void) { return _mm512_setzero_si512(); }
@@ -115,6 +115,12 @@ INLINE scales_t scales_s8x8(uint64_t s) {
 INLINE scales_t scales_s8x16(uint64_t lo, uint64_t hi) {
   return _mm512_castsi256_si512(_mm256_cvtepi8_epi16(xmm_of(lo, hi)));
 }
+INLINE scales_t scales_for_even(scales_t s, const int is_signed) {
+  return is_signed ? s : _mm512_castsi256_si512(_mm256_and_si256(_mm512_castsi512_si256(s), _mm256_set1_epi16(255)));
+}
+INLINE scales_t scales_for_odd(scales_t s, const int is_signed) {
+  return is_signed ? s : _mm512_castsi256_si512(_mm256_slli_epi16(_mm512_castsi512_si256(s), 8));
+}
 INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
   (void)i;
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(xmm_of(lo, hi)));
@@ -157,4 +163,64 @@ INLINE vf vk_minima(uint64_t minima, const int16_t *sums) {
 INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
   __m256i each = _mm256_madd_epi16(_mm256_cvtepi8_epi16(xmm_load(scales)), ymm_load(sums));
   return _mm512_zextsi256_si512(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(each, 5)));
+}
+
+INLINE vb vb_lookup16(const int8_t table[16], vb v) {
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(xmm_load(table)), v);
+}
+INLINE vb vb_points8(const uint64_t *grid, uint64_t low, uint64_t high, const int each) {
+  __m256i index = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)low));
+  if (each) {
+    const __m256i by = _mm256_setr_epi32(0, each, 2 * each, 3 * each, 4 * each, 5 * each, 6 * each, 7 * each);
+    __m256i fields = _mm256_slli_epi32(_mm256_srlv_epi32(_mm256_set1_epi32((int)high), by), 8);
+    index = _mm256_or_si256(index, _mm256_and_si256(fields, _mm256_set1_epi32(((1 << each) - 1) << 8)));
+  }
+  return _mm512_i32gather_epi64(index, grid, 8);
+}
+INLINE vb vb_points9(const uint64_t *grid, const uint8_t *codes) {
+  __m256i index = _mm256_and_si256(_mm256_cvtepu16_epi32(xmm_load(codes)), _mm256_set1_epi32(511));
+  return _mm512_i32gather_epi64(index, grid, 8);
+}
+INLINE vb vb_points4(const uint32_t *grid, const uint8_t *low, uint64_t high) {
+  __m512i index = _mm512_cvtepu8_epi32(xmm_load(low));
+  return _mm512_i32gather_epi32(_mm512_mask_or_epi32(index, (__mmask16)high, index, _mm512_set1_epi32(256)), grid, 4);
+}
+INLINE uint64_t top_sevens(const uint8_t *codes) {
+  return (uint64_t)_mm_cvtsi128_si64(_mm_cvtepi16_epi8(_mm_srli_epi16(xmm_load(codes), 9)));
+}
+INLINE vb vb_signed(vb v, uint64_t signs, const int bias) {
+  const __m512i middle = _mm512_set1_epi8((char)bias);
+  return _mm512_mask_sub_epi8(_mm512_add_epi8(middle, v), signs, middle, v);
+}
+INLINE vb vb_raised(vb v, uint64_t which) {
+  return _mm512_mask_add_epi64(v, (__mmask8)which, v, _mm512_set1_epi8(2));
+}
+INLINE vb vk_nibbles16(const uint8_t *q, int j) {
+  const __m512i twice = _mm512_set_epi64(3, 2, 3, 2, 1, 0, 1, 0), by = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
+  __m512i v = _mm512_permutexvar_epi64(twice, _mm512_castsi256_si512(ymm_load(q + 32 * j)));
+  return vb_low(_mm512_srlv_epi64(v, by));
+}
+#define TRIT 64
+INLINE vb vk_trits(const uint8_t *q, const uint8_t *r, int last, int j) {
+  __m256i all = ymm_load(q), rest = _mm256_broadcastsi128_si256(xmm_load(r));
+  __m256i end = _mm256_inserti128_si256(rest, _mm_set1_epi32(last), 1);
+  __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(j < 3 ? all : rest), j < 2 ? all : j < 3 ? rest : end, 1);
+  const __m512i power = j == 0   ? _mm512_inserti64x4(_mm512_set1_epi16(1), _mm256_set1_epi16(3), 1)
+                        : j == 1 ? _mm512_inserti64x4(_mm512_set1_epi16(9), _mm256_set1_epi16(27), 1)
+                        : j == 2 ? _mm512_inserti64x4(_mm512_set1_epi16(81), _mm256_set_m128i(_mm_set1_epi16(3), _mm_set1_epi16(1)), 1)
+                                 : _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(_mm_set1_epi16(27), _mm_set1_epi16(9))),
+                                                      _mm256_set_m128i(_mm_set_epi16(27, 27, 9, 9, 3, 3, 1, 1), _mm_set1_epi16(81)), 1);
+  __m512i even = _mm512_and_si512(_mm512_mullo_epi16(v, power), _mm512_set1_epi16(255));
+  v = _mm512_or_si512(even, _mm512_slli_epi16(_mm512_mullo_epi16(_mm512_srli_epi16(v, 8), power), 8));
+  v = _mm512_subs_epu8(v, _mm512_set1_epi8(1)); /* then the top two bits of the averages are those of 3 v / 4 */
+  return _mm512_and_si512(_mm512_avg_epu8(v, _mm512_avg_epu8(v, _mm512_setzero_si512())), _mm512_set1_epi8(-64));
+}
+INLINE vf vf_powers(const uint8_t *p, int stride, int n) {
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32(stride)), zero = _mm512_setzero_si512();
+  __mmask16 wanted = n >= 16 ? 0xffff : vf_lanes(n);
+  __m512i e = _mm512_and_si512(_mm512_mask_i32gather_epi32(zero, wanted, at, p, 1), _mm512_set1_epi32(255));
+  __mmask16 least = _mm512_mask_cmplt_epi32_mask(wanted, e, _mm512_set1_epi32(2));
+  __m512i bits = _mm512_maskz_slli_epi32(wanted, _mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+  return _mm512_castsi512_ps(_mm512_mask_sllv_epi32(bits, least, _mm512_set1_epi32(0x200000), e));
 }

@@ -77,6 +77,11 @@ INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
   for (int k = 0; k < 4; k++) each[k] = (float)signed_byte(lo, hi, 4 * i + k);
   return vf_load(each);
 }
+INLINE scales_t scales_for_even(scales_t s, const int is_signed) {
+  (void)is_signed;
+  return s;
+}
+INLINE scales_t scales_for_odd(scales_t s, const int is_signed) { return scales_for_even(s, is_signed); }
 INLINE scale_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
 INLINE scale_t scales_pick16(scales_t s, int j) { return s.of[j]; }
 
@@ -109,4 +114,49 @@ INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
   vs sum = vmlal_high_s16(vmull_s16(vget_low_s16(a), vget_low_s16(x)), a, x);
   sum = vmlal_high_s16(vmlal_s16(sum, vget_low_s16(b), vget_low_s16(y)), b, y);
   return vmulq_n_s32(sum, -32);
+}
+
+INLINE uint64_t point_of(const uint64_t *grid, uint64_t low, uint64_t high, const int each, int k) {
+  return grid[(low >> 8 * k & 255) | (high >> each * k & ((1u << each) - 1)) << 8];
+}
+INLINE uint64_t top_sevens(const uint8_t *codes) { return (uint64_t)(codes[1] >> 1) | (uint64_t)(codes[3] >> 1) << 8; }
+INLINE vf vf_powers(const uint8_t *p, int stride, int n) {
+  uint32_t bits[4] = {0};
+  for (int i = 0; i < 4 && i < n; i++)
+    bits[i] = p[i * stride] < 2 ? 0x200000u << p[i * stride] : (uint32_t)(p[i * stride] - 1) << 23;
+  vf v;
+  memcpy(&v, bits, sizeof v);
+  return v;
+}
+
+INLINE vb vb_lookup16(const int8_t table[16], vb v) { return vqtbl1q_s8(vld1q_s8(table), vreinterpretq_u8_s8(v)); }
+INLINE vb vb_points8(const uint64_t *grid, uint64_t low, uint64_t high, const int each) {
+  return vcombine_s8(vcreate_s8(point_of(grid, low, high, each, 0)), vcreate_s8(point_of(grid, low, high, each, 1)));
+}
+INLINE vb vb_points9(const uint64_t *grid, const uint8_t *codes) {
+  return vcombine_s8(vcreate_s8(grid[codes[0] | (codes[1] & 1) << 8]), vcreate_s8(grid[codes[2] | (codes[3] & 1) << 8]));
+}
+INLINE vb vb_points4(const uint32_t *grid, const uint8_t *low, uint64_t high) {
+  uint64_t each[4];
+  for (int k = 0; k < 4; k++) each[k] = grid[low[k] | (high >> k & 1) << 8];
+  return vcombine_s8(vcreate_s8(each[0] | each[1] << 32), vcreate_s8(each[2] | each[3] << 32));
+}
+INLINE vb vb_signed(vb v, uint64_t signs, const int bias) {
+  const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+  uint8x16_t set = vtstq_u8(vcombine_u8(vdup_n_u8((uint8_t)signs), vdup_n_u8((uint8_t)(signs >> 8))), bit);
+  int8x16_t middle = vdupq_n_s8((int8_t)bias);
+  return vbslq_s8(set, vsubq_s8(middle, v), vaddq_s8(middle, v));
+}
+INLINE vb vb_raised(vb v, uint64_t which) {
+  uint64_t first = (which & 1) * 0x0202020202020202u, last = (which >> 1 & 1) * 0x0202020202020202u;
+  return vaddq_s8(v, vcombine_s8(vcreate_s8(first), vcreate_s8(last)));
+}
+INLINE vb vk_nibbles16(const uint8_t *q, int j) { return j % 2 ? vb_high(vb_load(q + 8 * (j - 1))) : vb_low(vb_load(q + 8 * j)); }
+#define TRIT 1
+INLINE vb vk_trits(const uint8_t *q, const uint8_t *r, int last, int j) {
+  static const uint8_t powers[5] = {1, 3, 9, 27, 81}, by_fours[16] = {1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27};
+  uint8x16_t v = j < 10 ? vld1q_u8(q + 16 * (j % 2)) : j < 15 ? vld1q_u8(r) : vreinterpretq_u8_s32(vdupq_n_s32(last));
+  v = vmulq_u8(v, j < 15 ? vdupq_n_u8(powers[j < 10 ? j / 2 : j - 10]) : vld1q_u8(by_fours));
+  v = vqsubq_u8(v, vdupq_n_u8(1)); /* then the top two bits of the averages are those of 3 v / 4 */
+  return vreinterpretq_s8_u8(vshrq_n_u8(vrhaddq_u8(v, vrhaddq_u8(v, vdupq_n_u8(0))), 6));
 }

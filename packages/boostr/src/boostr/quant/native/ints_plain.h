@@ -122,6 +122,11 @@ INLINE vf vf_s8(uint64_t lo, uint64_t hi, int i) {
   for (int k = 0; k < 4; k++) each[k] = (float)signed_byte(lo, hi, 4 * i + k);
   return vf_load(each);
 }
+INLINE scales_t scales_for_even(scales_t s, const int is_signed) {
+  (void)is_signed;
+  return s;
+}
+INLINE scales_t scales_for_odd(scales_t s, const int is_signed) { return scales_for_even(s, is_signed); }
 INLINE scale_t scales_pick8(scales_t s, int j) { return s.of[j / 2]; }
 INLINE scale_t scales_pick16(scales_t s, int j) { return s.of[j]; }
 
@@ -155,4 +160,55 @@ INLINE vs vs_offset16(const int8_t *scales, const int16_t *sums) {
   vs each = vs_zero();
   for (int i = 0; i < 16; i++) each.of[i / 4] -= 32 * scales[i] * sums[i];
   return each;
+}
+
+INLINE uint64_t point_of(const uint64_t *grid, uint64_t low, uint64_t high, const int each, int k) {
+  return grid[(low >> 8 * k & 255) | (high >> each * k & ((1u << each) - 1)) << 8];
+}
+INLINE uint64_t top_sevens(const uint8_t *codes) { return (uint64_t)(codes[1] >> 1) | (uint64_t)(codes[3] >> 1) << 8; }
+INLINE vf vf_powers(const uint8_t *p, int stride, int n) {
+  uint32_t bits[4] = {0};
+  for (int i = 0; i < 4 && i < n; i++)
+    bits[i] = p[i * stride] < 2 ? 0x200000u << p[i * stride] : (uint32_t)(p[i * stride] - 1) << 23;
+  vf v;
+  memcpy(&v, bits, sizeof v);
+  return v;
+}
+
+INLINE vb vb_lookup16(const int8_t table[16], vb v) {
+  for (int i = 0; i < 16; i++) v.of[i] = table[v.of[i]];
+  return v;
+}
+INLINE vb vb_points8(const uint64_t *grid, uint64_t low, uint64_t high, const int each) {
+  uint64_t both[2] = {point_of(grid, low, high, each, 0), point_of(grid, low, high, each, 1)};
+  return vb_load(both);
+}
+INLINE vb vb_points9(const uint64_t *grid, const uint8_t *codes) {
+  uint64_t both[2] = {grid[codes[0] | (codes[1] & 1) << 8], grid[codes[2] | (codes[3] & 1) << 8]};
+  return vb_load(both);
+}
+INLINE vb vb_points4(const uint32_t *grid, const uint8_t *low, uint64_t high) {
+  uint32_t four[4];
+  for (int k = 0; k < 4; k++) four[k] = grid[low[k] | (high >> k & 1) << 8];
+  return vb_load(four);
+}
+INLINE vb vb_signed(vb v, uint64_t signs, const int bias) {
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)(signs >> i & 1 ? bias - v.of[i] : bias + v.of[i]);
+  return v;
+}
+INLINE vb vb_raised(vb v, uint64_t which) {
+  for (int i = 0; i < 16; i++) v.of[i] = (int8_t)(v.of[i] + 2 * (which >> i / 8 & 1));
+  return v;
+}
+INLINE vb vk_nibbles16(const uint8_t *q, int j) { return j % 2 ? vb_high(vb_load(q + 8 * (j - 1))) : vb_low(vb_load(q + 8 * j)); }
+#define TRIT 1
+INLINE vb vk_trits(const uint8_t *q, const uint8_t *r, int last, int j) {
+  static const uint8_t powers[5] = {1, 3, 9, 27, 81};
+  vb v;
+  for (int i = 0; i < 16; i++) {
+    int k = j < 10 ? j / 2 : j < 15 ? j - 10 : i / 4;
+    int byte = j < 10 ? q[16 * (j % 2) + i] : j < 15 ? r[i] : last >> 8 * (i % 4) & 255;
+    v.of[i] = (int8_t)((byte * powers[k] & 255) * 3 >> 8);
+  }
+  return v;
 }

@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 
 #include "activations.h"
+#include "blocks_iq.h"
 #include "dequantize.h"
 #include "rows.h"
 #include "runtime.h"
@@ -33,6 +34,18 @@ static const type types[] = {
     QUANTIZED(Q4_K, q4_K, 256),
     QUANTIZED(Q5_K, q5_K, 256),
     QUANTIZED(Q6_K, q6_K, 256),
+    QUANTIZED(IQ1_S, iq1_s, 256),
+    QUANTIZED(IQ1_M, iq1_m, 256),
+    QUANTIZED(IQ2_XXS, iq2_xxs, 256),
+    QUANTIZED(IQ2_XS, iq2_xs, 256),
+    QUANTIZED(IQ2_S, iq2_s, 256),
+    QUANTIZED(IQ3_XXS, iq3_xxs, 256),
+    QUANTIZED(IQ3_S, iq3_s, 256),
+    QUANTIZED(IQ4_NL, iq4_nl, 32),
+    QUANTIZED(IQ4_XS, iq4_xs, 256),
+    QUANTIZED(TQ1_0, tq1_0, 256),
+    QUANTIZED(TQ2_0, tq2_0, 256),
+    QUANTIZED(MXFP4, mxfp4, 32),
 };
 
 static const type *find(int64_t id) {

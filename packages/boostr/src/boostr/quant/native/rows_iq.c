@@ -1,0 +1,15 @@
+/* Rows of the IQ, TQ and FP4 types. */
+#include "rows_quantized.h"
+
+DEFINE_ROWS(iq1_s, IQ1_S)
+DEFINE_ROWS(iq1_m, IQ1_M)
+DEFINE_ROWS(iq2_xxs, IQ2_XXS)
+DEFINE_ROWS(iq2_xs, IQ2_XS)
+DEFINE_ROWS(iq2_s, IQ2_S)
+DEFINE_ROWS(iq3_xxs, IQ3_XXS)
+DEFINE_ROWS(iq3_s, IQ3_S)
+DEFINE_ROWS(iq4_nl, IQ4_NL)
+DEFINE_ROWS(iq4_xs, IQ4_XS)
+DEFINE_ROWS(tq1_0, TQ1_0)
+DEFINE_ROWS(tq2_0, TQ2_0)
+DEFINE_ROWS(mxfp4, MXFP4)
