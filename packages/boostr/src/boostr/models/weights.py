@@ -21,20 +21,25 @@ class Weights:
     Presence and shapes were checked when they were loaded.
     """
 
-    def __init__(self, tensors: Mapping[str, Weight], precision: Precision = "fast", prefix: str = "") -> None:
+    def __init__(
+        self, tensors: Mapping[str, Weight], precision: Precision = "fast", prefix: str = "", steady: bool = False
+    ) -> None:
         self._tensors = tensors
         self._precision = precision
         self._prefix = prefix
+        self._steady = steady
+
+    def steady(self) -> Weights:
+        """The same weights, whose products have the same bits for any number of rows. See nn.Linear."""
+        return Weights(self._tensors, self._precision, self._prefix, True)
 
     def within(self, module: str) -> Weights:
         """The weights of a submodule, under paths relative to it."""
-        return Weights(self._tensors, self._precision, f"{self._prefix}{module}.")
+        return Weights(self._tensors, self._precision, f"{self._prefix}{module}.", self._steady)
 
     def linear(self, module: str) -> Linear:
         bias = self._tensors.get(f"{self._prefix}{module}.bias")
-        return Linear(
-            self._tensors[f"{self._prefix}{module}.weight"], None if bias is None else _dense(bias), self._precision
-        )
+        return self._linear(self._tensors[f"{self._prefix}{module}.weight"], None if bias is None else _dense(bias))
 
     def embedding(self, module: str) -> Embedding:
         return Embedding(self._tensors[f"{self._prefix}{module}.weight"])
@@ -46,9 +51,12 @@ class Weights:
         """Of a weight with one matrix per `index`, that one as a linear map; `rows` are those of its outputs it has."""
         tensor = self._tensors[f"{self._prefix}{module}.weight"]
         if isinstance(tensor, Tensor):
-            return Linear(Tensor(tensor.array[index][rows]), None, self._precision)
+            return self._linear(Tensor(tensor.array[index][rows]))
         matrix = tensor[index]
-        return Linear(matrix if rows == slice(None) else matrix[rows], None, self._precision)
+        return self._linear(matrix if rows == slice(None) else matrix[rows])
+
+    def _linear(self, weight: Weight, bias: Tensor | None = None) -> Linear:
+        return Linear(weight, bias, self._precision, steady=self._steady)
 
     def floats(self, path: str) -> NDArray[np.float32]:
         """A small tensor, whatever its stored type."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from boostr.nn.low_rank import add_updates
 from boostr.quant import Precision, Product, Weight
+from boostr.quant.crossover import ANY
 from boostr.state import AdaptedRows
 from numr import Tensor
 
@@ -18,15 +19,19 @@ class Linear:
     """y = x Wᵀ + b. `weight` is (out, in), `bias` (out,) float32 or None; x (R, in) and y (R, out) are float32.
 
     precision "fast" may round activations where they meet quantized weights; "precise" keeps them float32; "int8" and
-    "int16" say to what they are rounded.
+    "int16" say to what they are rounded. `steady`: the same bits for any number of rows where there are native kernels;
+    otherwise many float32 activations go through BLAS, faster, with sums in another order.
     """
 
-    __slots__ = ("_product", "bias", "precision", "weight")
+    __slots__ = ("_product", "bias", "precision", "steady", "weight")
 
-    def __init__(self, weight: Weight, bias: Tensor | None = None, precision: Precision = "fast") -> None:
+    def __init__(
+        self, weight: Weight, bias: Tensor | None = None, precision: Precision = "fast", *, steady: bool = False
+    ) -> None:
         self.weight = weight
         self.bias = bias
         self.precision: Precision = precision
+        self.steady = steady
         self._product: Product | None = None  # bound at the first call: a member of a group never needs its own
 
     def __repr__(self) -> str:
@@ -44,7 +49,7 @@ class Linear:
         """x (R, in) -> (R, out), with the updates of the adapters that its rows run under."""
         product = self._product
         if product is None:
-            product = self._product = Product([self.weight], self.precision)
+            product = self._product = Product([self.weight], self.precision, few=_few(self.steady))
         (y,) = product(x)
         if self.bias is not None:
             np.add(y.array, self.bias.array, out=y.array)
@@ -60,7 +65,8 @@ class LinearGroup:
 
     def __init__(self, *members: Linear) -> None:
         self.members: Sequence[Linear] = members
-        self._product = Product([linear.weight for linear in members], members[0].precision)
+        first = members[0]
+        self._product = Product([linear.weight for linear in members], first.precision, few=_few(first.steady))
         biases = [(at, linear.bias.array) for at, linear in enumerate(members) if linear.bias is not None]
         self._biases = tuple(biases)
 
@@ -74,3 +80,8 @@ class LinearGroup:
             for member, output in zip(self.members, outputs, strict=True):
                 add_updates(member, x, output, adapters)
         return outputs
+
+
+def _few(steady: bool) -> int | None:
+    """The largest number of rows for native kernels, as Product takes it; None is what was measured to be fastest."""
+    return ANY if steady else None
