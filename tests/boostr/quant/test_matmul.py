@@ -7,11 +7,12 @@ import pytest
 
 from boostr.errors import ParameterError
 from boostr.quant import QUANT_TYPES, Product, QuantTensor, take_rows
+from boostr.quant.crossover import ANY, MANY_ROWS
 from boostr.quant.kernels import kernels
 from numr import Tensor
 from numr.errors import DTypeError, ShapeError
 from tests.boostr.quant.random_weights import (
-    HALVES,
+    FLOAT_SCALED_TYPES,
     KERNEL_TYPES,
     ROUNDED_TYPES,
     WITHOUT_KERNELS,
@@ -19,6 +20,7 @@ from tests.boostr.quant.random_weights import (
     as_floats,
     random_weight,
     relative_error,
+    set_factor,
 )
 
 # 18 blocks of 32 and 3 of 256: neither is a whole number of the vectors any CPU level works in.
@@ -65,11 +67,29 @@ def test_a_row_does_not_depend_on_how_many_there_are(name: str, precision: str) 
 @pytest.mark.parametrize("precision", ["int8", "int16"])
 @pytest.mark.parametrize("name", ROUNDED_TYPES)
 def test_rounded_rows_have_the_same_bits_in_any_company(name: str, precision: str) -> None:
-    weight, x = random_weight(name, 53, columns_of(name)), activations(300, columns_of(name))
+    weight, x = random_weight(name, 53, columns_of(name)), activations(MANY_ROWS - 1, columns_of(name))
     product = Product([weight, random_weight("F16", 8, columns_of(name))], precision)  # type: ignore[arg-type]
     whole = product(x)[0].array
-    for m in (1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 64):
+    for m in (1, 2, 3, 4, 5, 6, 7, 8, 9, 17):
         np.testing.assert_array_equal(product(Tensor(x.array[:m].copy()))[0].array, whole[:m])
+
+
+@pytest.mark.skipif(kernels() is None, reason="tiles are native")
+@pytest.mark.parametrize("precision", ["int8", "int16"])
+@pytest.mark.parametrize("name", ROUNDED_TYPES)
+def test_tiles_multiply_the_same_integers_as_rows(name: str, precision: str) -> None:
+    weights = [random_weight(name, rows, columns_of(name)) for rows in (1, 16, 53)]
+    x = activations(83, columns_of(name))
+    x.array[3] = 0
+    x.array[5, 2] = np.nan
+    rows = Product(weights, precision, tiled=ANY)(x)  # type: ignore[arg-type]
+    tiled = Product(weights, precision, tiled=1)  # type: ignore[arg-type]
+    for few, many in zip(rows, tiled(x), strict=True):
+        assert relative_error(np.nan_to_num(many.array), np.nan_to_num(few.array)) < 1e-6
+        np.testing.assert_array_equal(np.isnan(many.array), np.isnan(few.array))
+    for m in (1, 7, 8, 9, 82):
+        for part, whole in zip(tiled(Tensor(x.array[:m].copy())), tiled(x), strict=True):
+            np.testing.assert_array_equal(part.array, whole.array[:m])
 
 
 @pytest.mark.parametrize("precision", ["int8", "int16", "float32"])
@@ -134,26 +154,24 @@ def test_a_bad_activation_spoils_its_own_row_only(name: str, bad: float, m: int,
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ROUNDED_TYPES)
+@pytest.mark.parametrize("name", FLOAT_SCALED_TYPES)
 @pytest.mark.parametrize("precision", ["int8", "int16", "float32"])
 @pytest.mark.parametrize("m", [1, 9])
 def test_a_bad_scale_spoils_its_own_output_only(name: str, bad: float, m: int, precision: str) -> None:
     weight, x = random_weight(name, 11, columns_of(name)), activations(m, columns_of(name))
-    at = HALVES[name][0]
-    weight.blocks[4, at : at + 2] = np.array([bad], np.float16).view(np.uint8)  # type: ignore[union-attr]
+    set_factor(name, weight.blocks[4, : QUANT_TYPES[name].block_bytes], bad)  # type: ignore[union-attr]
     (y,) = Product([weight], precision)(x)  # type: ignore[arg-type]
     assert not np.isfinite(y.array[:, 4]).any()
     assert np.isfinite(np.delete(y.array, 4, axis=1)).all()
 
 
 @pytest.mark.parametrize("precision", ["int8", "int16", "float32"])
-@pytest.mark.parametrize("name", ROUNDED_TYPES)
+@pytest.mark.parametrize("name", FLOAT_SCALED_TYPES)
 def test_a_zero_scale_gives_zero(name: str, precision: str) -> None:
     weight, x = random_weight(name, 6, columns_of(name)), activations(5, columns_of(name))
     kind = QUANT_TYPES[name]
     blocks = weight.blocks[3].reshape(-1, kind.block_bytes)  # type: ignore[union-attr]
-    for at in HALVES[name]:
-        blocks[:, at : at + 2] = 0
+    set_factor(name, blocks, 0)
     (y,) = Product([weight], precision)(x)  # type: ignore[arg-type]
     assert not y.array[:, 3].any()
     assert y.array[:, 2].any()

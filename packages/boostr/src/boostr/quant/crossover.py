@@ -1,6 +1,6 @@
-"""Up to how many rows of activations the native kernels run, per CPU level; above, dequantized tiles and BLAS."""
+"""How many rows of activations which kernels take, per CPU level. Data with its measurements."""
 
-__all__ = ["few_rows"]
+__all__ = ["MANY_ROWS", "few_rows", "tiled_from"]
 
 # GFLOP/s of kernels / tiles with BLAS, best of interleaved runs of benchmarks/matmul.py --paths on two cores with
 # AVX-512 VNNI (Sapphire Rapids, a shared machine), weights 4096x2048:
@@ -19,6 +19,22 @@ __all__ = ["few_rows"]
 # small model then move by almost one. A tenth of prefill speed is less than an answer that depends on its company.
 _FLOAT = {"avx512vnni": 64, "avx512": 64, "avx2": 16, "neon": 16, "baseline": 4}
 ANY = 1 << 62
+
+
+# Rounded products of this many rows and more run on row-interleaved tiles where the CPU multiplies bytes. GFLOP/s, int8
+# tiles / rows, int16 tiles / rows, medians of five interleaved runs on the same machine, busy with other work:
+#   Q4_K 8192x2048  M=16: 53/61, 47/62   M=64: 85/67, 61/61    M=128: 93/59, 68/61    M=512: 126/62, 77/66
+#   Q4_K 2048x8192  M=16: 110/123, 67/96 M=64: 139/83, 87/61   M=128: 127/70, 67/52   M=512: 148/72, 143/56
+#   Q8_0 8192x2048  M=16: 42/72, 34/63   M=64: 94/87, 61/67    M=128: 114/92, 74/69   M=512: 144/87, 102/65
+#   Q8_0 2048x8192  M=16: 99/200, 78/54  M=64: 154/82, 84/80   M=128: 169/75, 92/57   M=512: 260/106, 151/91
+# One number for all types and levels: whoever packs sequences can then keep each row on one path (see Batch).
+MANY_ROWS = 64
+_TILED = {"avx512vnni": MANY_ROWS}
+
+
+def tiled_from(level: str) -> int:
+    """The smallest number of rows that the tiles take; ANY where they do not pay."""
+    return _TILED.get(level, ANY)
 
 
 def few_rows(level: str, rounds: bool) -> int:

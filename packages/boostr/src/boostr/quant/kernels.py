@@ -24,6 +24,8 @@ UNITS = (
     "rows_dense.c",
     "rows_32.c",
     "rows_k.c",
+    "tiles.c",
+    "unpack.c",
     "dequantize_iq.c",
     "rows_iq.c",
 )
@@ -64,7 +66,7 @@ def plan(columns: int, weights: Sequence[tuple[int, int, int, int]]) -> Plan:
 class Kernels:
     """The functions of one loaded library. All release the GIL and take addresses as integers."""
 
-    __slots__ = ("_round_trip", "_rounding", "_widen", "level", "product")
+    __slots__ = ("_round_trip", "_rounding", "_tiles", "_widen", "level", "product", "product_tiled")
 
     def __init__(self, library: numr.native.NativeLibrary) -> None:
         number, address = ctypes.c_int64, ctypes.c_void_p
@@ -73,6 +75,11 @@ class Kernels:
         self.product: Callable[[int, int, int, int], int] = library.function(
             "boostr_product", [address, address, number, address], ctypes.c_int
         )
+        # The same for many rows and weights of types that `tiles`.
+        self.product_tiled: Callable[[int, int, int, int], int] = library.function(
+            "boostr_product_tiled", [address, address, number, address], ctypes.c_int
+        )
+        self._tiles = library.function("boostr_tiles", [number], ctypes.c_int)
         self._rounding = library.function("boostr_rounding", [number], ctypes.c_int)
         self._widen = library.function(
             "boostr_widen", [number, address, address, number, number, number, address], ctypes.c_int
@@ -84,6 +91,10 @@ class Kernels:
     def rounding(self, type_id: int) -> int:
         """The block in which products of the type round activations; 0: they are dense, -1: there are no kernels."""
         return int(self._rounding(type_id))
+
+    def tiles(self, type_id: int) -> bool:
+        """Whether `product_tiled` takes weights of the type."""
+        return bool(self._tiles(type_id))
 
     def widen(self, type_id: int, address: int, rows: int, columns: int, out: int, count: int, ids: int = 0) -> None:
         """The first `count` rows, or those `ids` points to, as float32 at `out`. IndexError for ids outside."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from boostr.errors import ParameterError
 from boostr.quant.activations import PRECISIONS, Precision, Rounding, rounding_of
-from boostr.quant.crossover import few_rows
+from boostr.quant.crossover import ANY, few_rows, tiled_from
 from boostr.quant.kernels import MAX_WEIGHTS, Kernels, check, plan
 from boostr.quant.rounding import round_activations
 from boostr.quant.weights import Float32Array, Weight, kernels_for, matrix_shape, rows_as_floats, take_rows, type_of
@@ -40,8 +40,10 @@ class Product:
     Calling it with x (M, K) float32 returns one Tensor (M, N_i) float32 per weight. `precision` says
     what the activations of quantized weights are rounded to, block by block: "int8", "int16" (an error near 2e-5), or
     not at all: "float32", also called "precise"; "fast" takes each type's own of the first two (activations.py). No
-    result depends on M beyond float rounding, and with native kernels rounded products have the same bits for every M.
-    `few` overrides the measured number of rows up to which native kernels run. ParameterError for another precision,
+    result depends on M beyond float rounding; with native kernels rounded products have the same bits for every M below
+    MANY_ROWS, and the same for every M from there on.
+    `few` and `tiled` override the measured numbers of rows up to which native kernels run and from which on
+    they interleave weight rows. ParameterError for another precision,
     ShapeError or DTypeError for weights or activations that do not fit.
     """
 
@@ -52,13 +54,21 @@ class Product:
         "_parts",
         "_plan",
         "_slices",
+        "_tiled",
         "columns",
         "precision",
         "rows",
         "weights",
     )
 
-    def __init__(self, weights: Sequence[Weight], precision: Precision = "fast", *, few: int | None = None) -> None:
+    def __init__(
+        self,
+        weights: Sequence[Weight],
+        precision: Precision = "fast",
+        *,
+        few: int | None = None,
+        tiled: int | None = None,
+    ) -> None:
         if not weights:
             raise ShapeError("a product needs at least one weight")
         if precision not in PRECISIONS:
@@ -72,20 +82,22 @@ class Product:
             shapes = ", ".join(str(weight.shape) for weight in weights)
             raise ShapeError(f"weights of one product must have the same number of columns, not {shapes}")
         self._few = 0
-        self._parts = self._split(few)
+        self._parts = self._split(few, tiled)
         native = kernels_for(weights[0])
         if native is None or self._parts:
             return
         self._kernels: Kernels = native
         bits = [rounding_of(kind, precision).bits for kind in types]
         self._few = min(few_rows(native.level, each > 0) for each in bits) if few is None else few
+        every = all(each and native.tiles(kind.id) for each, kind in zip(bits, types, strict=True))
+        self._tiled = (tiled_from(native.level) if tiled is None else tiled) if every else ANY
         parts = zip(types, weights, self.rows, bits, strict=True)
         self._plan = plan(self.columns, [(kind.id, weight.ptr, rows, each) for kind, weight, rows, each in parts])
         self._address = ctypes.addressof(self._plan)
         ends = np.cumsum(self.rows).tolist()
         self._slices = tuple(zip([0, *ends[:-1]], ends, self.rows, strict=True))
 
-    def _split(self, few: int | None) -> "tuple[tuple[list[int], Product], ...]":
+    def _split(self, few: int | None, tiled: int | None) -> "tuple[tuple[list[int], Product], ...]":
         """Products of a part each, where one native call cannot serve all: too many, some without kernels, or such
         that take different paths when rows are many."""
         kinds: dict[bool | None, list[int]] = {}
@@ -97,7 +109,10 @@ class Product:
         ]
         if len(groups) == 1:
             return ()
-        return tuple((group, Product([self.weights[at] for at in group], self.precision, few=few)) for group in groups)
+        return tuple(
+            (group, Product([self.weights[at] for at in group], self.precision, few=few, tiled=tiled))
+            for group in groups
+        )
 
     def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
         array = x.array
@@ -110,7 +125,8 @@ class Product:
         if not array.flags.c_contiguous:
             x = Tensor(np.ascontiguousarray(array))
         y = np.empty(m * self._slices[-1][1] or 1, _FLOAT32)
-        status = self._kernels.product(self._address, x.ptr, m, _address_of(_first_byte(y)))
+        run = self._kernels.product if m < self._tiled else self._kernels.product_tiled
+        status = run(self._address, x.ptr, m, _address_of(_first_byte(y)))
         if status:
             check(status)
         return tuple([Tensor(y[m * start : m * stop].reshape(m, rows)) for start, stop, rows in self._slices])

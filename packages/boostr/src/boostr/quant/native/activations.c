@@ -7,8 +7,6 @@
 #define INFINITE 0x7f800000u
 #define TINY 1e-30f /* most / top overflows for subnormal maxima: blocks below this are zero */
 
-INLINE float most_of(int bits) { return bits == 8 ? 127.f : 32767.f; }
-
 static uint32_t largest_bits(const float *x, int n) {
   uint32_t largest = 0;
   for (int i = 0; i < n; i++) {
@@ -20,15 +18,15 @@ static uint32_t largest_bits(const float *x, int n) {
   return largest;
 }
 
-/* Quants of one block and its scale; a block with an infinite or NaN element becomes NaN: zeros times a NaN scale. */
-static float round_block(const float *x, int16_t *restrict q, int n, float most) {
-  uint32_t bits = largest_bits(x, n);
+float round_block(int bits, const float *x, int n, int16_t *restrict q) {
+  const float most = bits == 8 ? 127.f : 32767.f;
+  uint32_t largest = largest_bits(x, n);
   float top, inverse, scale;
-  memcpy(&top, &bits, 4);
-  if (bits >= INFINITE || top < TINY) {
+  memcpy(&top, &largest, 4);
+  if (largest >= INFINITE || top < TINY) {
     memset(q, 0, (size_t)n * 2);
-    bits = bits >= INFINITE ? 0x7fc00000u : 0;
-    memcpy(&scale, &bits, 4);
+    largest = largest >= INFINITE ? 0x7fc00000u : 0;
+    memcpy(&scale, &largest, 4);
     return scale;
   }
   inverse = most / top;
@@ -79,7 +77,7 @@ static void round_row_32(int bits, const float *x, int64_t columns, uint8_t *out
     int16_t q[32];
     uint8_t *at = out + b / LANES * group;
     int lane = (int)(b % LANES);
-    scale[b] = round_block(x + 32 * b, q, 32, most_of(bits));
+    scale[b] = round_block(bits, x + 32 * b, 32, q);
     sum[b] = scale[b] * (float)sum_of(q, 32);
     if (bits == 8) {
       narrow(q, 16, (int8_t *)at + 16 * lane);
@@ -98,7 +96,7 @@ static void round_row_256(int bits, const float *x, int64_t columns, uint8_t *ou
     act256 *small = (act256 *)out + b;
     wide256 *wide = (wide256 *)out + b;
     tail256 *tail = bits == 8 ? &small->tail : &wide->tail;
-    *tail = (tail256){.d = round_block(x + 256 * b, q, 256, most_of(bits))};
+    *tail = (tail256){.d = round_block(bits, x + 256 * b, 256, q)};
     for (int i = 0; i < 16; i++) tail->sum16[i] = tail->d * (float)sum_of(q + 16 * i, 16);
     for (int i = 0; i < 8; i++) tail->sum32[i] = tail->d * (float)sum_of(q + 32 * i, 32);
     if (bits == 16) {
@@ -124,7 +122,7 @@ void round_row(int block, int bits, const float *x, int64_t columns, uint8_t *ou
 void round_trip(int block, int bits, const float *x, int64_t columns, float *out) {
   int16_t q[256];
   for (int64_t at = 0; at < columns; at += block) {
-    float scale = round_block(x + at, q, block, most_of(bits));
+    float scale = round_block(bits, x + at, block, q);
     for (int i = 0; i < block; i++) out[at + i] = scale * (float)q[i];
   }
 }

@@ -43,6 +43,11 @@ INLINE act32_shape act32_of(const int bits, int64_t columns) {
 
 /* `block` is 32 or 256, `bits` 8 or 16. */
 
+/* Integers q of n floats and, returned, their scale: the largest magnitude becomes 127 or 32767. A block with an infinite
+   or NaN element becomes NaN: zeros times a NaN scale. */
+float round_block(int bits, const float *x, int n, int16_t *restrict q);
+
+
 /* Bytes of one rounded row, a multiple of 16. */
 int64_t rounded_bytes(int block, int bits, int64_t columns);
 

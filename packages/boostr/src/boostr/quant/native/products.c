@@ -4,10 +4,10 @@
 #include "activations.h"
 #include "blocks_iq.h"
 #include "dequantize.h"
+#include "plan.h"
 #include "rows.h"
 #include "runtime.h"
 
-enum { OK = 0, UNKNOWN_TYPE = 1, OUT_OF_MEMORY = 2, BAD_ROW = 3 };
 enum { SLOT_ROW = 4 }; /* scratch: rounded activations in slots 0..3, a widened weight row */
 
 /* A type needs its rows on int8 and on int16 activations, rounded in blocks of `round` (0: dense, `rows` alone, on
@@ -56,17 +56,12 @@ static const type *find(int64_t id) {
 
 /* ---- driver ---- */
 
-#define MAX_PARTS 8
 #define WIDENED_FLOATS 16384 /* 64 KiB of a core's cache */
 typedef struct {
   part parts[MAX_PARTS];
   int count;
   atomic_int failed;
 } job;
-
-/* The caller's description of a product: a fixed head and `count` weights. */
-typedef struct { int64_t id; const uint8_t *w; int64_t rows, bits; } weight; /* bits of its activations: 8, 16, or 0: float32 */
-typedef struct { int64_t count, columns; weight weights[MAX_PARTS]; } product;
 
 /* Float32 activations for a quantized weight: a batch of rows is widened into the cache and multiplied there. */
 static void rows_widened(const part *p, int64_t lo, int64_t hi, atomic_int *failed) {
