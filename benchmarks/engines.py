@@ -1,4 +1,4 @@
-"""boostr and llama.cpp behind one small interface: several sequences of one model, read and decoded greedily.
+"""boostr, llama.cpp and transformers behind one small interface: sequences of one model, read and decoded greedily.
 
     read(ids, sequence=0) -> next token        append ids to a sequence
     step(tokens) -> next tokens                one token for each of the first len(tokens) sequences, in one pass
@@ -99,6 +99,34 @@ class LlamaCpp:
         return int(self._np.ctypeslib.as_array(logits, (self._vocab,)).argmax())
 
 
+class Transformers:
+    """A directory of SafeTensors in float32; one sequence."""
+
+    def __init__(self, path: str, threads: int, context: int, sequences: int = 1, **options: Any) -> None:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        if sequences > 1 or options:
+            raise SystemExit("transformers is measured with one sequence and no options")
+        torch.set_num_threads(threads)
+        self._torch = torch
+        self._model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+        self.reset()
+
+    def reset(self) -> None:
+        self._cache: Any = None
+
+    def read(self, ids: Sequence[int], sequence: int = 0) -> int:
+        with self._torch.inference_mode():
+            tokens = self._torch.tensor([list(ids)])
+            out = self._model(tokens, past_key_values=self._cache, use_cache=True, logits_to_keep=1)
+        self._cache = out.past_key_values
+        return int(out.logits[0, -1].argmax())
+
+    def step(self, tokens: Sequence[int]) -> list[int]:
+        return [self.read(tokens)]
+
+
 def _quiet(llama_cpp: Any) -> Any:
     global _callback  # the library keeps the address only
     _callback = llama_cpp.llama_log_callback(lambda level, text, data: None)
@@ -106,4 +134,4 @@ def _quiet(llama_cpp: Any) -> Any:
 
 
 _callback: Any = None
-ENGINES: dict[str, Callable[..., Any]] = {"boostr": Boostr, "llama.cpp": LlamaCpp}
+ENGINES: dict[str, Callable[..., Any]] = {"boostr": Boostr, "llama.cpp": LlamaCpp, "transformers": Transformers}

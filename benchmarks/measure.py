@@ -41,8 +41,9 @@ def measure(engine: Any, options: argparse.Namespace) -> dict[str, float]:
     figures = {}
     decode_speed(engine, 2, 8)
     repeats = range(options.repeats)
-    if options.prompt:
-        figures["prefill_tokens_per_s"] = max(prefill_speed(engine, options.prompt) for _ in repeats)
+    for count in filter(None, options.prompt):
+        name = "prefill_tokens_per_s" if len(options.prompt) == 1 else f"prefill_{count}_tokens_per_s"
+        figures[name] = max(prefill_speed(engine, count) for _ in repeats)
     if options.decode:
         figures["decode_tokens_per_s"] = max(decode_speed(engine, options.decode, options.depth) for _ in repeats)
     if options.sequences > 1:
@@ -56,15 +57,16 @@ def main() -> None:
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("model")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--prompt", type=int, default=512, help="tokens of the prefill; 0: not measured")
+    parser.add_argument("--prompt", type=int, action="append", help="tokens of a prefill; 0: none; may be repeated")
     parser.add_argument("--decode", type=int, default=32, help="tokens decoded; 0: not measured")
     parser.add_argument("--depth", type=int, default=16, help="tokens read before decoding")
     parser.add_argument("--sequences", type=int, default=1, help="also decode so many sequences together")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--option", action="append", default=[], metavar="NAME=JSON", help="handed to boostr.load")
     options = parser.parse_args()
+    options.prompt = options.prompt or [512]
     more = {name: json.loads(value) for name, _, value in (text.partition("=") for text in options.option)}
-    context = max(options.prompt, options.depth + options.decode) + 8
+    context = max(*options.prompt, options.depth + options.decode) + 8
     started = time.perf_counter()
     engine = ENGINES[options.engine](options.model, options.threads, context, options.sequences, **more)
     engine.read([1])

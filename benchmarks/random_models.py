@@ -204,10 +204,17 @@ def _metadata(shape: Shape) -> dict[str, Any]:
         f"{arch}.rope.freq_base": shape.theta,
         f"{arch}.rope.dimension_count": shape.head_dim,
         f"{arch}.vocab_size": shape.vocab,
+        **tokenizer_metadata(shape.vocab, shape.pre),
+    }
+
+
+def tokenizer_metadata(vocab: int, pre: str) -> dict[str, Any]:
+    """A byte-level vocabulary without merges."""
+    return {
         "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": shape.pre,
-        "tokenizer.ggml.tokens": _tokens(shape.vocab),
-        "tokenizer.ggml.token_type": np.ones(shape.vocab, np.int32),
+        "tokenizer.ggml.pre": pre,
+        "tokenizer.ggml.tokens": _tokens(vocab),
+        "tokenizer.ggml.token_type": np.ones(vocab, np.int32),
         "tokenizer.ggml.merges": ["a b"],
         "tokenizer.ggml.bos_token_id": 0,
         "tokenizer.ggml.eos_token_id": 1,
