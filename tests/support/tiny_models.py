@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from blazr.engine import Lane, LaneLimits
-from blazr.errors import ModelNotFoundError, ShuttingDownError
+from blazr.errors import AdapterPathError, ModelNotFoundError, ShuttingDownError
 from blazr.lifecycle.protocol import ModelDescription, RunningModel
+from blazr.lifecycle.variants import Variant
 from blazr.metrics import Metrics
 from tests.support.tiny import TinyModel
 
@@ -73,10 +74,23 @@ class TinyModels:
             info={"model_type": "tiny", "vocab_size": model.vocab_size},
         )
 
-    async def acquire(self, name: str | None = None, *, keep_alive: float | None = None) -> TinyLease:
+    def variants(self) -> Sequence[Variant]:
+        return []
+
+    async def register(self, path: str, *, model: str | None = None, name: str | None = None) -> Variant:
+        raise AdapterPathError(f"path {path} is not allowed here")
+
+    async def unregister(self, name: str, *, model: str | None = None) -> Variant:
+        raise ModelNotFoundError(f"no adapter named {name!r}")
+
+    async def acquire(
+        self, name: str | None = None, *, adapter: str | None = None, keep_alive: float | None = None
+    ) -> TinyLease:
         if self.closed:
             raise ShuttingDownError("shutting down")
         model = self._find(name or self.models[0].name)
+        if adapter:
+            raise ModelNotFoundError(f"model {model.name} has no adapter named {adapter!r}")
         if self.load_gate is not None:
             await self.load_gate.wait()
         self.leases += 1

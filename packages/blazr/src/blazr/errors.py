@@ -4,6 +4,8 @@ BlazrError
 ├── SettingsError            a flag, environment variable or configuration key is wrong: names it
 ├── RequestError             the request itself is wrong (400); carries the offending parameter and a code
 ├── ModelNotFoundError       no model or variant of that name is known here (404)
+├── AdapterPathError         a client named an adapter outside the directories it may name (403)
+├── AdapterExistsError       the adapter's name is taken by another one (409)
 ├── ModelLoadError           the model exists and could not be loaded (500)
 ├── ModelMemoryError         the model would not fit the memory budget (503)
 ├── OverloadedError          a queue is full: retry later (503)
@@ -14,6 +16,8 @@ BlazrError
 """
 
 __all__ = [
+    "AdapterExistsError",
+    "AdapterPathError",
     "BlazrError",
     "ModelLoadError",
     "ModelMemoryError",
@@ -47,6 +51,14 @@ class RequestError(BlazrError, ValueError):
 
 class ModelNotFoundError(BlazrError, LookupError):
     """No model or variant of that name is known here; lists what is."""
+
+
+class AdapterPathError(BlazrError):
+    """An adapter's path lies outside the directories that clients may name."""
+
+
+class AdapterExistsError(BlazrError):
+    """The name belongs to another adapter of the same model."""
 
 
 class ModelLoadError(BlazrError):

@@ -8,7 +8,7 @@ import click
 
 from blazr.cli.answer import report, write_answer
 from blazr.cli.console import note
-from blazr.cli.options import RUNTIME, SAMPLING, cpu_option, model_argument, pick_model, settings_options
+from blazr.cli.options import RUNTIME, SAMPLING, cpu_option, lora_option, model_argument, pick_model, settings_options
 from blazr.cli.prompts import read_lines
 from blazr.config import Settings
 from blazr.config.settings import TERMINAL_GENERATION
@@ -29,12 +29,20 @@ _HELP = "/system TEXT sets the instructions, /clear starts over, /exit leaves; C
 @click.option("-s", "--system", help="Instructions for the assistant.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the numbers of every answer.")
 @settings_options(SAMPLING, RUNTIME, _TEMPLATE, defaults=_DEFAULTS)
+@lora_option
 @cpu_option
-def chat(model: str | None, model_flag: str | None, system: str | None, verbose: bool, settings: Settings) -> None:
+def chat(
+    model: str | None,
+    model_flag: str | None,
+    system: str | None,
+    verbose: bool,
+    lora: str | None,
+    settings: Settings,
+) -> None:
     """Talk with a model, turn by turn. Lines piped in are turns too."""
     from blazr.cli.loading import load_for_command
 
-    loaded = load_for_command(pick_model(model, model_flag), settings)
+    loaded = load_for_command(pick_model(model, model_flag), settings, lora)
     if loaded.chat_template is None:
         raise SettingsError(f"{loaded.name} has no chat template: choose one with --chat-template")
     note(_HELP)

@@ -12,6 +12,7 @@ from blazr.cli.options import (
     RUNTIME,
     SAMPLING,
     cpu_option,
+    lora_option,
     model_argument,
     pick_model,
     settings_options,
@@ -35,16 +36,24 @@ _PROMPT_HELP = "Input text; - reads it from stdin."
 @click.option("-p", "--prompt", help=f"{_PROMPT_HELP} Without it, and at a terminal, asks for prompts.")
 @click.option("-v", "--verbose", is_flag=True, help="Say more about the loaded model.")
 @settings_options(SAMPLING, RUNTIME, defaults=_DEFAULTS)
+@lora_option
 @cpu_option
 @vocab_option
-def run(model: str | None, model_flag: str | None, prompt: str | None, verbose: bool, settings: Settings) -> None:
+def run(
+    model: str | None,
+    model_flag: str | None,
+    prompt: str | None,
+    verbose: bool,
+    lora: str | None,
+    settings: Settings,
+) -> None:
     """Generate text from a prompt, or from prompts typed one by one.
 
     MODEL is a path, the name of a model in the model directory, or a Hugging Face repository in the local cache.
     """
     name = pick_model(model, model_flag)
     text = read_prompt(prompt)
-    loaded = _load(name, settings, verbose)
+    loaded = _load(name, settings, lora, verbose)
     if text is None:
         _ask_for_prompts(loaded, settings)
     else:
@@ -56,26 +65,32 @@ def run(model: str | None, model_flag: str | None, prompt: str | None, verbose: 
 @click.option("-p", "--prompt", help=_PROMPT_HELP + "  [required, unless piped in]")
 @click.option("--verbose-prompt", is_flag=True, help="Show the prompt's tokens on stderr.")
 @settings_options(SAMPLING, RUNTIME, defaults=_DEFAULTS)
+@lora_option
 @cpu_option
 @vocab_option
 def generate(
-    model: str | None, model_flag: str | None, prompt: str | None, verbose_prompt: bool, settings: Settings
+    model: str | None,
+    model_flag: str | None,
+    prompt: str | None,
+    verbose_prompt: bool,
+    lora: str | None,
+    settings: Settings,
 ) -> None:
     """Generate text from a prompt, never interactively: for scripts."""
     name = pick_model(model, model_flag)
     text = read_prompt(prompt)
     if text is None:
         raise click.UsageError("no prompt: give --prompt, or pipe one in")
-    loaded = _load(name, settings, False)
+    loaded = _load(name, settings, lora, False)
     if verbose_prompt:
         _show_tokens(loaded, text)
     _generate(loaded, text, settings)
 
 
-def _load(name: str, settings: Settings, verbose: bool) -> LanguageModel:
+def _load(name: str, settings: Settings, lora: str | None, verbose: bool) -> LanguageModel:
     from blazr.cli.loading import load_for_command
 
-    loaded = load_for_command(name, settings)
+    loaded = load_for_command(name, settings, lora)
     if verbose:
         note(loaded.report.summary())
         for tensor, reason in loaded.report.skipped.items():

@@ -12,7 +12,16 @@ import click
 from blazr.config.load import load_settings
 from blazr.config.settings import SECTIONS
 
-__all__ = ["RUNTIME", "SAMPLING", "cpu_option", "model_argument", "pick_model", "settings_options", "vocab_option"]
+__all__ = [
+    "RUNTIME",
+    "SAMPLING",
+    "cpu_option",
+    "lora_option",
+    "model_argument",
+    "pick_model",
+    "settings_options",
+    "vocab_option",
+]
 
 Command = Callable[..., Any]
 Keys = Mapping[str, tuple[str, str]]
@@ -35,6 +44,7 @@ RUNTIME: Keys = {
     "--num-ctx": ("inference", "max_context_len"),
     "--threads": ("inference", "threads"),
     "--precise": ("inference", "precise"),
+    "--activations": ("inference", "activations"),
 }
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -104,6 +114,19 @@ def cpu_option(command: Command) -> Command:
     return click.option("--cpu", is_flag=True, expose_value=False, help="Run on the CPU (the only device for now).")(
         command
     )
+
+
+def lora_option(command: Command) -> Command:
+    """--lora, at most once: one process answers as one model."""
+
+    def one(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> str | None:
+        if len(value) > 1:
+            raise click.UsageError("--lora can be given once here; blazr serve takes several", ctx)
+        return value[0] if value else None
+
+    return click.option(
+        "--lora", multiple=True, callback=one, metavar="DIR[=NAME]", help="LoRA adapter to apply to the model."
+    )(command)
 
 
 def vocab_option(command: Command) -> Command:

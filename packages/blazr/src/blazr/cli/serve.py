@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,14 @@ from blazr import __version__
 from blazr.cli.console import dim, note, set_up_logging
 from blazr.cli.options import RUNTIME, cpu_option, model_argument, settings_options
 from blazr.config import ServerSettings, Settings
+from blazr.errors import BlazrError, SettingsError
+from boostr.errors import AdapterError
 
 if TYPE_CHECKING:
     from blazr.engine import Lane
     from blazr.lifecycle.resolve import ResolvedModel
     from blazr.lifecycle.store import ModelStore
+    from blazr.lifecycle.variants import Variant
     from blazr.metrics import Metrics
 
 __all__ = ["serve"]
@@ -30,6 +34,9 @@ _FLAGS = {
     "--api-key-file": ("server", "api_key_file"),
     "--tls-cert": ("server", "tls_cert"),
     "--tls-key": ("server", "tls_key"),
+    "--lora": ("inference", "lora"),
+    "--lora-root": ("server", "lora_roots"),
+    "--offload": ("inference", "offload"),
     "--cors-origin": ("server", "cors_origins"),
     "--rate-limit": ("server", "rate_limit"),
     "--request-timeout": ("server", "request_timeout_secs"),
@@ -59,17 +66,21 @@ def serve(model: str | None, model_flag: str | None, settings: Settings) -> None
     from blazr.metrics import Metrics
 
     metrics = Metrics()
-    store = make_store(settings, start, metrics)
-    for line in banner(settings, start):
+    variants = _start_variants(settings, start)
+    store = make_store(settings, start, metrics, variants)
+    for line in banner(settings, start, variants):
         note(line)
     from blazr.server.run import serve as serve_http
 
     serve_http(store, settings, metrics)
 
 
-def make_store(settings: Settings, start: ResolvedModel | None, metrics: Metrics) -> ModelStore[Lane]:
-    """The store of a server: models of the model directory, and the start model wherever it lies."""
+def make_store(
+    settings: Settings, start: ResolvedModel | None, metrics: Metrics, variants: Sequence[Variant] = ()
+) -> ModelStore[Lane]:
+    """The store of a server: models of the model directory, and the start model and its variants wherever they lie."""
     from blazr.engine import Lane, LaneLimits
+    from blazr.lifecycle.adapter_paths import AdapterPaths
     from blazr.lifecycle.facts import describe_model
     from blazr.lifecycle.loading import load_model
     from blazr.lifecycle.memory import machine_memory
@@ -89,15 +100,18 @@ def make_store(settings: Settings, start: ResolvedModel | None, metrics: Metrics
         make_lane=lambda model: Lane(model, limits, metrics),
         describe=lambda found: describe_model(found, inference.chat_template),
         start=start.name if start is not None else None,
+        start_variants=variants,
+        adapter_paths=AdapterPaths(server.lora_roots, [variant.path for variant in variants]),
         max_models=server.max_models,
         memory_budget=server.memory_budget if server.memory_budget is not None else machine_memory(),
         keep_alive=server.keep_alive,
         context_length=inference.max_context_len,
+        paged=inference.offload,
         metrics=metrics,
     )
 
 
-def banner(settings: Settings, start: ResolvedModel | None) -> list[str]:
+def banner(settings: Settings, start: ResolvedModel | None, variants: Sequence[Variant] = ()) -> list[str]:
     """What is being served, to whom."""
     import numr
 
@@ -108,6 +122,7 @@ def banner(settings: Settings, start: ResolvedModel | None) -> list[str]:
     lines = [
         f"blazr {__version__} at {scheme}://{host}:{server.port}",
         dim(f"  model    {start.name if start else 'on demand from ' + str(Path(settings.inference.model_dir))}"),
+        *(dim(f"  adapter  {one.id} (rank {one.rank}, {one.module_count} modules)") for one in variants),
         dim(f"  backend  cpu ({native['level']}, threads: {native['threads']})"),
         dim(f"  API keys {len(server.api_keys) or 'none'}"),
         dim(f"  CORS     {_cors(server)}"),
@@ -129,6 +144,28 @@ def _start_model(settings: Settings) -> ResolvedModel | None:
     found = resolve_local(settings.server.model, settings.inference.model_dir)
     read_facts(found, settings.inference.chat_template)  # a broken file or template is found before anything listens
     return found
+
+
+def _start_variants(settings: Settings, start: ResolvedModel | None) -> list[Variant]:
+    """The adapters of --lora, read and checked by themselves; whether they fit the model, loading it will tell."""
+    from blazr.lifecycle.variants import VariantTable, read_variant, split_adapter
+
+    table = VariantTable()
+    for text in settings.inference.lora:
+        if start is None:
+            raise SettingsError(f"--lora {text} needs a start model: name one as MODEL or --model")
+        try:
+            path, name = split_adapter(text)
+            added = table.add(read_variant(start.name, path, name))
+        except BlazrError as error:
+            raise SettingsError(f"--lora {text}: {error}") from error
+        except ValueError as error:
+            if isinstance(error, AdapterError):
+                raise
+            raise SettingsError(f"--lora {text}: {error}") from None
+        if not added:
+            raise SettingsError(f"--lora {text} is given twice")
+    return table.all()
 
 
 def _with_model(settings: Settings, model: str | None) -> Settings:

@@ -49,6 +49,9 @@ class ServerSettings:
     max_body_size: int = key(10 << 20, size, "Largest request body in bytes, or as 10M.", "10M")
     request_logging: bool = key(True, boolean, "Log one line for each request.")
     max_models: int = key(1, integer(1, 1024), "Models kept in memory; the least recently used idle one makes room.")
+    lora_roots: tuple[str, ...] = key(
+        (), texts, "Directories below which POST /v1/lora may name adapters.", "those given with --lora alone"
+    )
     memory_budget: int | None = key(
         None, optional(size), "Memory for all loaded models, as 8G.", "the machine's or container's memory"
     )
@@ -66,6 +69,18 @@ class InferenceSettings:
     )
     threads: int | None = key(None, optional(integer(1, 1024)), "Threads for computing.", "one for each core")
     precise: bool = key(False, boolean, "Keep activations in float32: slower, no rounding to integers.")
+    activations: str | None = key(
+        None,
+        optional(choice("int8", "int16", "float32")),
+        "What activations are rounded to where they meet quantized weights.",
+        "what is usual for the weights' type",
+    )
+    offload: bool = key(
+        False, boolean, "Count one layer's weights against the memory budget: files stay mapped, pages come in on use."
+    )
+    lora: tuple[str, ...] = key(
+        (), texts, "Adapter directories, as DIR or DIR=NAME, to serve as variants of the start model.", "none"
+    )
     cache_dtype: str | None = key(
         None,
         optional(choice("float16", "float32")),

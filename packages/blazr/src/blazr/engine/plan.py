@@ -43,7 +43,9 @@ class StepPlan:
         sequences: list[tuple[SequenceOf[int], object]] = [([one.next_token], one.state) for one in self.decodes]
         sequences += [(chunk.job.chunk(chunk.size), chunk.job.state) for chunk in self.chunks]
         reads = ["last"] * len(self.decodes) + [_read(chunk) for chunk in self.chunks]
-        return Batch.pack(sequences, read=reads)  # type: ignore[arg-type]
+        jobs = [one.job for one in self.decodes] + [chunk.job for chunk in self.chunks]
+        adapters = [job.request.adapter for job in jobs]
+        return Batch.pack(sequences, reads, adapters)  # type: ignore[arg-type]
 
 
 def plan_step(decoding: SequenceOf[Sequence], prompts: SequenceOf[Job], budget: int) -> StepPlan:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from boostr.errors import ContextLengthError, ParameterError
 from boostr.generate import SamplingParams
+from boostr.nn import SpanAdapter
 
 __all__ = ["GenerationRequest"]
 
@@ -18,6 +19,7 @@ class GenerationRequest:
     n: int = 1
     deadline: float | None = None  # time.monotonic() value after which the request fails with RequestTimeoutError
     prompt_logprobs: int | None = None  # also report the prompt's tokens, with this many alternatives each
+    adapter: SpanAdapter | None = None  # the variant of the lane's model that runs it; None: the model itself
 
     def check(self, vocab_size: int, context_length: int) -> None:
         """Raises ParameterError or ContextLengthError when a model of these bounds cannot run the request."""

@@ -6,18 +6,20 @@ The two dialects (GGUF keys, Hugging Face config.json) are one table: a fact, it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from blazr.lifecycle.layers import working_set
 from blazr.lifecycle.protocol import ModelDescription
 from blazr.lifecycle.resolve import ResolvedModel, modified_at
+from blazr.lifecycle.variants import Variant
 from boostr.errors import BoostrError
 
 if TYPE_CHECKING:
     from boostr.formats import Checkpoint
 
-__all__ = ["ModelFacts", "describe_model", "read_facts"]
+__all__ = ["ModelFacts", "describe_model", "describe_variant", "read_facts"]
 
 # fact: (GGUF key after "<architecture>.", keys of a flattened config.json in order)
 _KEYS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -55,6 +57,7 @@ class ModelFacts:
     intermediate_size: int | None = None
     chat_template: str | None = None
     licence: str | None = None
+    working_set: int | None = None  # the largest layer, and what belongs to none
     tensors: Mapping[str, int] = field(default_factory=dict)  # dtype: how many
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,6 +98,25 @@ def describe_model(model: ResolvedModel, chat_template: str | None = None) -> Mo
             "head_dim": facts.head_dim,
             "max_seq_len": facts.context_length,
         },
+        working_set=facts.working_set,
+    )
+
+
+def describe_variant(base: ModelDescription, variant: Variant) -> ModelDescription:
+    """A variant as models are listed: its base's facts under its own name, with where it comes from."""
+    extra = {
+        "base": base.id,
+        "path": str(variant.path),
+        "rank": variant.rank,
+        "adapted_modules": variant.module_count,
+    }
+    return replace(
+        base,
+        id=variant.id,
+        path=str(variant.path),
+        created=variant.created,
+        size=variant.nbytes,
+        extra={**base.extra, **extra},
     )
 
 
@@ -125,6 +147,7 @@ def _read(model: ResolvedModel, chat_template: str | None) -> tuple[ModelFacts, 
             size=counted.file_bytes,
             chat_template=source,
             licence=_licence(checkpoint),
+            working_set=working_set(checkpoint, values["num_layers"]),
             tensors={name: one.tensors for name, one in counted.dtypes.items()},
             **values,
         )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from blazr.config import InferenceSettings
 from blazr.lifecycle.facts import ModelFacts
 from blazr.lifecycle.resolve import ResolvedModel
+from blazr.lifecycle.variants import Variant
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
-__all__ = ["load_line", "load_model", "use_threads"]
+__all__ = ["adapt", "build_variant", "load_line", "load_model", "use_threads"]
 
 
 def load_model(
@@ -21,6 +23,7 @@ def load_model(
     """Load as the settings say, under the name it was found by. Raises BoostrError."""
     from boostr.generate.load import load
 
+    given: dict[str, Any] = {} if inference.activations is None else {"activations": inference.activations}
     model = load(
         found.path,
         precise=inference.precise,
@@ -28,9 +31,22 @@ def load_model(
         chat_template=inference.chat_template,
         cache_dtype=inference.cache_dtype,
         progress=progress,
+        **given,
     )
     model.name = found.name
     return model
+
+
+def adapt(model: LanguageModel, path: Path, name: str) -> LanguageModel:
+    """The variant of a loaded model under the adapter at `path`. Raises AdapterError."""
+    from boostr.peft import PeftAdapter
+
+    return model.derive_with_adapter(PeftAdapter.load(path), name)
+
+
+def build_variant(model: LanguageModel, variant: Variant) -> LanguageModel:
+    """The same for a registered variant, under the name that requests use."""
+    return adapt(model, variant.path, variant.id)
 
 
 def use_threads(inference: InferenceSettings) -> None:

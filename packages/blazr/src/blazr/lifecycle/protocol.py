@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from blazr.lifecycle.variants import Variant
+
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
@@ -31,13 +33,15 @@ class ModelDescription:
     chat_template_text: str | None = None
     # model_type, vocab_size, hidden_size, num_layers, max_seq_len
     info: Mapping[str, Any] = field(default_factory=dict)
+    # bytes of weights that a pass needs at one time when they are paged in on use: the largest layer, and what is none
+    working_set: int | None = None
     # more keys for the /v1/models entry: decision, base, rank, ...
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RunningModel:
-    """A model in memory. `expires_at` is Unix seconds, None when it never expires on its own."""
+    """A model or variant in memory. `expires_at` is Unix seconds, None when it never expires on its own."""
 
     description: ModelDescription
     size: int  # bytes in memory
@@ -62,7 +66,10 @@ LaneT = TypeVar("LaneT", bound=ServedLane, covariant=True)
 
 
 class Lease(Protocol[LaneT]):
-    """One request's hold on a loaded model: while any lease is out, the model is neither evicted nor expired."""
+    """One request's hold on a loaded model: while any lease is out, the model is neither evicted nor expired.
+
+    A variant's `model` carries the `span_adapter` that its requests need; its `lane` is its base's.
+    """
 
     @property
     def name(self) -> str:
@@ -110,14 +117,33 @@ class Models(Protocol[LaneT]):
         """Describe without loading. Raises ModelNotFoundError."""
         ...
 
-    async def acquire(self, name: str | None = None, *, keep_alive: float | None = None) -> Lease[LaneT]:
+    async def acquire(
+        self, name: str | None = None, *, adapter: str | None = None, keep_alive: float | None = None
+    ) -> Lease[LaneT]:
         """Load if needed and hold the model.
 
-        `name` None means `default_name`. `keep_alive` is in seconds from the release: 0 unloads as soon as nobody holds
-        the model, a negative or infinite number keeps it for ever, None leaves the store's default. Raises
-        ModelNotFoundError, ModelLoadError, ModelMemoryError, OverloadedError, ShuttingDownError. Cancelling a waiter
-        does not cancel the load.
+        `name` None means `default_name`; "base:name", or `adapter` beside the base's name, means a variant. `keep_alive`
+        is in seconds from the release: 0 unloads as soon as nobody holds the model, a negative or infinite number keeps
+        it for ever, None leaves the store's default; a variant's use is a use of its base. Raises ModelNotFoundError,
+        RequestError, ModelLoadError, ModelMemoryError, OverloadedError, ShuttingDownError. Cancelling a waiter does not
+        cancel the load.
         """
+        ...
+
+    def variants(self) -> Sequence[Variant]:
+        """Every registered variant, built or not. Does no I/O."""
+        ...
+
+    async def register(self, path: str, *, model: str | None = None, name: str | None = None) -> Variant:
+        """Make the adapter at `path` a variant of `model` (None: `default_name`) and build it.
+
+        Raises what `acquire` raises, AdapterPathError, AdapterExistsError and boostr's AdapterError. A failure leaves
+        nothing registered.
+        """
+        ...
+
+    async def unregister(self, name: str, *, model: str | None = None) -> Variant:
+        """Forget a variant; requests that run on it finish. Raises ModelNotFoundError."""
         ...
 
     def running(self) -> Sequence[RunningModel]:

@@ -1,4 +1,4 @@
-"""The loaded models of a server: loads on demand behind a gate, evicts the least recently used, expires the unused.
+"""The models of a server by name: loads on demand behind a gate, builds variants, makes room, hands out leases.
 
 Everything runs on the event loop's thread; only file work, loads and lane shutdowns run in threads. Knows neither HTTP
 nor how a lane works: it is given a function that makes one.
@@ -10,24 +10,31 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from blazr.errors import (
     BlazrError,
     ModelLoadError,
     ModelMemoryError,
+    ModelNotFoundError,
     OverloadedError,
+    RequestError,
     ShuttingDownError,
 )
-from blazr.lifecycle.memory import estimate_bytes
+from blazr.lifecycle.adapter_paths import AdapterPaths
+from blazr.lifecycle.facts import describe_variant
+from blazr.lifecycle.loading import build_variant
+from blazr.lifecycle.memory import adapter_bytes, estimate_bytes
+from blazr.lifecycle.names import Names
 from blazr.lifecycle.protocol import LaneT, ModelDescription, RunningModel
-from blazr.lifecycle.resolve import ModelDirectory, ResolvedModel, modified_at, no_model_named
+from blazr.lifecycle.residents import Built, Loaded, Resident, Residents
+from blazr.lifecycle.resolve import ModelDirectory, ResolvedModel, modified_at
 from blazr.lifecycle.threads import in_thread
+from blazr.lifecycle.variants import Variant, read_variant
 from blazr.progress import format_bytes
-from boostr.errors import DeviceMemoryError
+from boostr.errors import AdapterError, DeviceMemoryError
 
 if TYPE_CHECKING:
     from blazr.metrics import Metrics
@@ -38,39 +45,33 @@ __all__ = ["ModelStore"]
 logger = logging.getLogger("blazr.models")
 ROOM_TIMEOUT_SECONDS = 30.0  # how long a load waits for a model in use to become idle
 ROOM_POLL_SECONDS = 0.05
-EXPIRY_RETRY_SECONDS = 0.1
-
-
-@dataclass(eq=False)
-class _Loaded(Generic[LaneT]):
-    model: LanguageModel
-    lane: LaneT
-    description: ModelDescription
-    size: int
-    keep_alive: float
-    leases: int = 0
-    last_used: float = field(default_factory=time.monotonic)
-    expires_at: float | None = None
-    timer: asyncio.TimerHandle | None = None
 
 
 class ModelLease(Generic[LaneT]):
-    """One request's hold on a loaded model."""
+    """One request's hold on a loaded model, and on the variant of it that was asked for."""
 
     def __init__(
-        self, store: ModelStore[LaneT], loaded: _Loaded[LaneT], load_seconds: float, keep_alive: float | None
+        self,
+        residents: Residents[LaneT],
+        base: Loaded[LaneT],
+        built: Built | None,
+        load_seconds: float,
+        keep_alive: float | None,
     ) -> None:
-        self.name = loaded.description.id
-        self.model = loaded.model
-        self.lane = loaded.lane
+        served: Resident = base if built is None else built
+        self.name = served.description.id
+        self.model = served.model
+        self.lane = base.lane
         self.load_seconds = load_seconds
-        self._held: tuple[ModelStore[LaneT], _Loaded[LaneT], float | None] | None = (store, loaded, keep_alive)
+        self._residents = residents
+        self._keep_alive = keep_alive
+        self._held: tuple[Resident, ...] = (base,) if built is None else (built, base)
 
     def release(self) -> None:
         """Give the hold back; a second call does nothing."""
-        if self._held is not None:
-            (store, loaded, keep_alive), self._held = self._held, None
-            store._release(loaded, keep_alive)
+        held, self._held = self._held, ()
+        for one in held:
+            self._residents.release(one, self._keep_alive)
 
 
 class ModelStore(Generic[LaneT]):
@@ -84,90 +85,112 @@ class ModelStore(Generic[LaneT]):
         make_lane: Callable[[LanguageModel], LaneT],
         describe: Callable[[ResolvedModel], ModelDescription],
         start: str | None = None,
+        start_variants: Sequence[Variant] = (),
+        adapter_paths: AdapterPaths | None = None,
         max_models: int = 1,
         memory_budget: int | None = None,
         keep_alive: float = math.inf,
         context_length: int | None = None,
+        paged: bool = False,
         metrics: Metrics | None = None,
     ) -> None:
-        self._directory = directory
         self._load_model = load
         self._make_lane = make_lane
         self._describe = describe
         self._start = start
-        self._max_models = max_models
-        self._memory_budget = memory_budget
+        self._adapter_paths = adapter_paths or AdapterPaths()
         self._keep_alive = keep_alive
         self._context_length = context_length
-        self._metrics = metrics
-        self._loaded: dict[str, _Loaded[LaneT]] = {}
-        self._loads: dict[str, asyncio.Task[_Loaded[LaneT]]] = {}
-        self._wanted: dict[str, int] = {}  # waiters by name: a model is not evicted between its load and their turn
+        self._paged = paged
+        self._names = Names(directory, start)
+        self._variants = self._names.variants
+        for variant in start_variants:
+            self._variants.add(variant)
+        self._loads: dict[Hashable, asyncio.Task[None]] = {}
+        self._wanted: dict[Hashable, int] = {}  # waiters: nothing is evicted between its load and their turn
+        self._residents: Residents[LaneT] = Residents(
+            max_models, memory_budget, keep_alive, self._wanted.__contains__, metrics
+        )
         self._descriptions: dict[Path, tuple[float, ModelDescription]] = {}
-        self._one_load = asyncio.Lock()  # memory is counted and freed by one load at a time
-        self._closings: set[asyncio.Future[None]] = set()
-        self._closed = False
+        self._one_load = asyncio.Lock()  # models load one after the other: a load may take all memory there is
         self._ready = start is None
 
     @property
     def ready(self) -> bool:
-        return self._ready and not self._closed
+        return self._ready and not self._residents.closed
 
     @property
     def default_name(self) -> str | None:
         return self._start
 
     async def start(self) -> None:
-        """Load the start model, after which the store is ready. Raises what `acquire` raises."""
+        """Load the start model and its variants, after which the store is ready. Raises what `acquire` raises."""
         if self._start is not None:
-            (await self.acquire(self._start)).release()
+            found, _ = await self._names.find(self._start)
+            for variant in [None, *self._variants.of(found.name)]:
+                (await self._lease(found, variant, None)).release()
         self._ready = True
 
     async def names(self) -> Sequence[str]:
-        entries = await in_thread(self._directory.entries)
-        return list(dict.fromkeys([*([self._start] if self._start else []), *(model.name for model in entries)]))
+        return await self._names.all()
 
     async def describe(self, name: str) -> ModelDescription:
-        return await in_thread(self._described, await in_thread(self._directory.find, name))
+        found, variant = await self._names.find(name)
+        described = await in_thread(self._described, found)
+        return described if variant is None else describe_variant(described, variant)
 
-    async def acquire(self, name: str | None = None, *, keep_alive: float | None = None) -> ModelLease[LaneT]:
+    async def acquire(
+        self, name: str | None = None, *, adapter: str | None = None, keep_alive: float | None = None
+    ) -> ModelLease[LaneT]:
         self._refuse_when_closed()
-        found = await self._find(name or self._start)
-        began = time.monotonic()
-        waited = False
-        while (loaded := self._loaded.get(found.name)) is None:
-            waited = True
-            await self._wait_for_load(found)
+        found, variant = await self._names.find(name, adapter)
+        return await self._lease(found, variant, keep_alive)
+
+    def variants(self) -> Sequence[Variant]:
+        return self._variants.all()
+
+    async def register(self, path: str, *, model: str | None = None, name: str | None = None) -> Variant:
         self._refuse_when_closed()
-        loaded.leases += 1
-        loaded.last_used = time.monotonic()
-        self._stop_timer(loaded)
-        return ModelLease(self, loaded, time.monotonic() - began if waited else 0.0, keep_alive)
+        found, variant = await self._names.find(model)
+        if variant is not None:
+            raise RequestError(f"{variant.id} is itself a variant: name its base, {variant.base}", "model")
+        admitted = await in_thread(self._adapter_paths.admit, path)
+        self._make_room_now(found.name, await in_thread(adapter_bytes, admitted))
+        try:
+            variant = await in_thread(lambda: read_variant(found.name, admitted, name, confined=True))
+        except ValueError as error:
+            if isinstance(error, AdapterError):
+                raise
+            raise RequestError(str(error), "name") from error
+        added = self._variants.add(variant)
+        try:
+            (await self._lease(found, variant, None)).release()
+        except BaseException as error:
+            if added:
+                self._forget(variant)
+            if isinstance(error, ModelLoadError) and isinstance(error.__cause__, AdapterError):
+                raise error.__cause__ from None  # the adapter's own words: here it is the request that is wrong
+            raise
+        return variant
+
+    async def unregister(self, name: str, *, model: str | None = None) -> Variant:
+        variant = await self._names.find_variant(name, model)
+        self._forget(variant)
+        return variant
 
     def running(self) -> Sequence[RunningModel]:
-        recent = sorted(self._loaded.values(), key=lambda loaded: -loaded.last_used)
-        return [RunningModel(loaded.description, loaded.size, loaded.expires_at) for loaded in recent]
+        recent = sorted(self._residents, key=lambda one: -one.last_used)
+        return [RunningModel(one.description, one.size, one.expires_at) for one in recent]
 
     async def close(self, drain_seconds: float = 0.0) -> None:
-        self._closed = True
+        residents = self._residents
+        residents.closed = True
         if self._loads:
             await asyncio.wait(self._loads.values(), timeout=max(drain_seconds, 0.0))
-        for loaded in list(self._loaded.values()):
-            self._drop(loaded, drain_seconds)
-        if self._closings:
-            await asyncio.wait(self._closings)
-
-    # Loading
-
-    async def _find(self, name: str | None) -> ResolvedModel:
-        if name is None:
-            entries = await in_thread(self._directory.entries)
-            if len(entries) != 1:
-                raise no_model_named([model.name for model in entries])
-            return entries[0]
-        if name in self._directory.aliases:
-            return self._directory.aliases[name]
-        return await in_thread(self._directory.find, name)
+        for loaded in list(residents.models.values()):
+            residents.drop(loaded, drain_seconds)
+        if residents.closings:
+            await asyncio.wait(residents.closings)
 
     def _described(self, found: ResolvedModel) -> ModelDescription:
         """In a thread: described anew only when the files changed."""
@@ -178,138 +201,157 @@ class ModelStore(Generic[LaneT]):
             self._descriptions[found.path] = cached
         return cached[1]
 
+    def _forget(self, variant: Variant) -> None:
+        self._variants.remove(variant)
+        base = self._residents.models.get(variant.base)
+        built = base.variants.get(variant.name) if base is not None else None
+        if built is not None:
+            self._residents.drop(built)
+
     def _refuse_when_closed(self) -> None:
-        if self._closed:
+        if self._residents.closed:
             raise ShuttingDownError("the server is shutting down")
 
-    async def _wait_for_load(self, found: ResolvedModel) -> None:
+    # Leases
+
+    async def _lease(
+        self, found: ResolvedModel, variant: Variant | None, keep_alive: float | None
+    ) -> ModelLease[LaneT]:
+        began = time.monotonic()
+        base, waited = await self._hold_model(found)
+        built: Built | None = None
+        if variant is not None:
+            try:
+                built, built_now = await self._hold_variant(base, variant)
+            except BaseException:
+                self._residents.release(base, keep_alive)
+                raise
+            waited = waited or built_now
+        return ModelLease(self._residents, base, built, time.monotonic() - began if waited else 0.0, keep_alive)
+
+    async def _hold_model(self, found: ResolvedModel) -> tuple[Loaded[LaneT], bool]:
+        waited = False
+        while (loaded := self._residents.models.get(found.name)) is None:
+            waited = True
+            await self._wait_for(found.name, lambda: self._load(found))
         self._refuse_when_closed()
-        task = self._loads.get(found.name)
+        self._residents.hold(loaded)
+        return loaded, waited
+
+    async def _hold_variant(self, base: Loaded[LaneT], variant: Variant) -> tuple[Built, bool]:
+        waited = False
+        while (built := base.variants.get(variant.name)) is None or built.variant != variant:
+            waited = True
+            await self._wait_for(variant, lambda: self._build(base, variant))
+        self._refuse_when_closed()
+        self._residents.hold(built)
+        return built, waited
+
+    async def _wait_for(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """One load for all who wait under the same key. A waiter that leaves does not end it."""
+        self._refuse_when_closed()
+        task = self._loads.get(key)
         if task is None:
-            task = asyncio.create_task(self._load(found))
-            self._loads[found.name] = task
-            task.add_done_callback(lambda done: self._load_ended(found.name, done))
-        self._wanted[found.name] = self._wanted.get(found.name, 0) + 1
+            task = asyncio.create_task(work())
+            self._loads[key] = task
+            task.add_done_callback(lambda done: self._load_ended(key, done))
+        self._wanted[key] = self._wanted.get(key, 0) + 1
         try:
             await asyncio.shield(task)
         finally:
-            self._wanted[found.name] -= 1
-            if not self._wanted[found.name]:
-                del self._wanted[found.name]
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                del self._wanted[key]
 
-    def _load_ended(self, name: str, task: asyncio.Task[_Loaded[LaneT]]) -> None:
-        del self._loads[name]
+    def _load_ended(self, key: Hashable, task: asyncio.Task[None]) -> None:
+        del self._loads[key]
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("loading %s failed: %s", name, error)
+            logger.error("loading %s failed: %s", key.id if isinstance(key, Variant) else key, error)
 
-    async def _load(self, found: ResolvedModel) -> _Loaded[LaneT]:
+    # Loading
+
+    async def _load(self, found: ResolvedModel) -> None:
         async with self._one_load:
             description = await in_thread(self._described, found)
-            size = estimate_bytes(description, self._context_length)
+            size = estimate_bytes(description, self._context_length, paged=self._paged)
             await self._make_room(found.name, size)
             began = time.monotonic()
-            loaded = await self._load_in_thread(found, description, size)
-            if self._closed:
-                self._drop(loaded, 0.0)
+            model, lane = await self._reserving(found.name, size, lambda: self._load_lane(found))
+            loaded = Loaded(model, description, size, self._keep_alive, lane)
+            if self._residents.closed:
+                self._residents.drop(loaded)
                 raise ShuttingDownError("the server is shutting down")
-            self._loaded[found.name] = loaded
-            self._count(loads=1)
+            self._residents.add(loaded)
         logger.info("loaded %s in %.1f s", found.name, time.monotonic() - began)
-        self._start_timer(loaded)
-        return loaded
+        self._residents.start_timer(loaded)
 
-    async def _load_in_thread(self, found: ResolvedModel, description: ModelDescription, size: int) -> _Loaded[LaneT]:
+    async def _load_lane(self, found: ResolvedModel) -> tuple[LanguageModel, LaneT]:
+        model = await in_thread(self._load_model, found)
+        return model, self._make_lane(model)
+
+    async def _build(self, base: Loaded[LaneT], variant: Variant) -> None:
+        self._residents.hold(base)  # the waiters may leave, and the model with them
         try:
-            model = await in_thread(self._load_model, found)
-            lane = self._make_lane(model)
+            self._variants.require(variant.base, variant.name)
+            self._make_room_now(variant.id, variant.nbytes)
+            model = await self._reserving(variant.id, variant.nbytes, lambda: self._built(base.model, variant))
+            self._refuse_when_closed()
+            if self._variants.find(variant.base, variant.name) != variant:
+                raise ModelNotFoundError(f"{variant.id} was removed while it was being built")
+            description = describe_variant(base.description, variant)
+            built = Built(model, description, variant.nbytes, self._keep_alive, variant)
+            self._residents.add_variant(base, built)
+            self._residents.start_timer(built)
+        finally:
+            self._residents.release(base, base.keep_alive)
+
+    async def _built(self, base: LanguageModel, variant: Variant) -> LanguageModel:
+        if variant.confined:
+            await in_thread(self._adapter_paths.admit, str(variant.path))
+        return await in_thread(build_variant, base, variant)
+
+    async def _reserving(self, name: str, size: int, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """The result of a load, whose bytes count while it runs; every error as the class that requests get."""
+        self._residents.reserved += size
+        try:
+            return await work()
         except BlazrError:
             raise
         except (MemoryError, DeviceMemoryError) as error:
-            raise ModelMemoryError(f"{found.name} does not fit into memory: {error}") from error
+            raise ModelMemoryError(f"{name} does not fit into memory: {error}") from error
         except Exception as error:
-            raise ModelLoadError(f"cannot load {found.name}: {error or type(error).__name__}") from error
-        return _Loaded(model, lane, description, size, self._keep_alive)
+            raise ModelLoadError(f"cannot load {name}: {error or type(error).__name__}") from error
+        finally:
+            self._residents.reserved -= size
 
     async def _make_room(self, name: str, size: int) -> None:
         """Unload idle models until `name` may load; waits for models in use, for a while."""
-        budget = self._memory_budget
+        residents = self._residents
+        budget = residents.memory_budget
         if budget is not None and size > budget:
             raise ModelMemoryError(
                 f"{name} needs about {format_bytes(size)} and the memory budget is {format_bytes(budget)}"
-                " (--memory-budget); a shorter --num-ctx needs less"
+                " (--memory-budget); a shorter --num-ctx needs less, and so does --offload"
             )
         deadline = time.monotonic() + ROOM_TIMEOUT_SECONDS
-        while not self._fits(size):
+        while residents.full or not residents.fits(size):
             self._refuse_when_closed()
-            idle = [one for one in self._loaded.values() if self._evictable(one)]
-            if idle:
-                self._drop(min(idle, key=lambda one: one.last_used), 0.0)
-            elif time.monotonic() < deadline:
-                await asyncio.sleep(ROOM_POLL_SECONDS)  # a lane winds down without telling anyone
-            else:
+            if residents.evict(model=residents.full):
+                continue
+            if time.monotonic() >= deadline:
                 raise OverloadedError(
                     f"no room for {name}: all loaded models are in use (--max-models, --memory-budget)", 10.0
                 )
-        if self._closings:
-            await asyncio.wait(self._closings)  # their memory is free only when their lanes have ended
+            await asyncio.sleep(ROOM_POLL_SECONDS)  # a lane winds down without telling anyone
+        if residents.closings:
+            await asyncio.wait(residents.closings)  # their memory is free only when their lanes have ended
 
-    def _fits(self, size: int) -> bool:
-        used = sum(loaded.size for loaded in self._loaded.values())
-        return len(self._loaded) < self._max_models and (
-            self._memory_budget is None or used + size <= self._memory_budget
-        )
-
-    # Unloading
-
-    def _evictable(self, loaded: _Loaded[LaneT]) -> bool:
-        return not loaded.leases and not loaded.lane.active and loaded.description.id not in self._wanted
-
-    def _release(self, loaded: _Loaded[LaneT], keep_alive: float | None) -> None:
-        loaded.leases -= 1
-        loaded.last_used = time.monotonic()
-        loaded.keep_alive = self._keep_alive if keep_alive is None else keep_alive
-        if not loaded.leases:
-            self._start_timer(loaded)
-
-    def _start_timer(self, loaded: _Loaded[LaneT]) -> None:
-        self._stop_timer(loaded)
-        if not 0 <= loaded.keep_alive < math.inf:
-            return
-        loaded.expires_at = time.time() + loaded.keep_alive
-        loaded.timer = asyncio.get_running_loop().call_later(loaded.keep_alive, self._expire, loaded)
-
-    def _stop_timer(self, loaded: _Loaded[LaneT]) -> None:
-        if loaded.timer is not None:
-            loaded.timer.cancel()
-        loaded.timer, loaded.expires_at = None, None
-
-    def _expire(self, loaded: _Loaded[LaneT]) -> None:
-        if self._loaded.get(loaded.description.id) is not loaded:
-            return
-        if self._evictable(loaded):
-            logger.info("unloading %s: unused for %.0f s", loaded.description.id, loaded.keep_alive)
-            self._drop(loaded, 0.0)
-        else:  # a waiter is about to take it, or its lane is still winding down a request
-            loaded.timer = asyncio.get_running_loop().call_later(EXPIRY_RETRY_SECONDS, self._expire, loaded)
-
-    def _drop(self, loaded: _Loaded[LaneT], drain_seconds: float) -> None:
-        self._stop_timer(loaded)
-        self._loaded.pop(loaded.description.id, None)
-        self._count(evictions=0 if self._closed else 1)
-
-        def end() -> None:
-            try:
-                loaded.lane.close(drain_seconds)
-                loaded.model.close()
-            except Exception:
-                logger.exception("unloading %s failed", loaded.description.id)
-
-        task = asyncio.ensure_future(in_thread(end))
-        self._closings.add(task)
-        task.add_done_callback(self._closings.discard)
-
-    def _count(self, loads: int = 0, evictions: int = 0) -> None:
-        if self._metrics is not None:
-            self._metrics.loads.inc(loads)
-            self._metrics.evictions.inc(evictions)
-            self._metrics.models_loaded.set(len(self._loaded))
+    def _make_room_now(self, name: str, size: int) -> None:
+        """The same for an adapter, whose base is in use: what is idle leaves, and nothing is waited for."""
+        while not self._residents.fits(size):
+            if not self._residents.evict(model=False):
+                budget = format_bytes(self._residents.memory_budget or 0)
+                raise ModelMemoryError(
+                    f"the adapter {name} needs {format_bytes(size)}, which the memory budget of {budget} has not left"
+                    " beside the models in use (--memory-budget)"
+                )

@@ -11,7 +11,7 @@ from blazr.config import ServerSettings, Settings
 from blazr.engine import Lane, LaneLimits
 from blazr.lifecycle.protocol import Models
 from blazr.metrics import Metrics
-from blazr.server import ollama, probes, text
+from blazr.server import lora, ollama, probes, text
 from blazr.server.errors import http_exception_reply
 from blazr.server.middleware.api_keys import ApiKeys, read_key_file
 from blazr.server.middleware.body_limit import BodyLimit
@@ -68,6 +68,9 @@ def _routes() -> list[Route]:
         Route("/v1/models/{id:path}", show_model),
         Route("/v1/completions", WaitingEndpoint(completions), methods=["POST"]),
         Route("/v1/chat/completions", WaitingEndpoint(chat_completions), methods=["POST"]),
+        Route("/v1/lora", lora.list_adapters),
+        Route("/v1/lora", WaitingEndpoint(lora.add_adapter), methods=["POST"]),
+        Route("/v1/lora/{name}", lora.remove_adapter, methods=["DELETE"]),
         Route("/apply-template", WaitingEndpoint(text.apply_template), methods=["POST"]),
         Route("/tokenize", WaitingEndpoint(text.tokenize), methods=["POST"]),
         Route("/detokenize", WaitingEndpoint(text.detokenize), methods=["POST"]),

@@ -23,6 +23,7 @@ __all__ = ["apply_template", "detokenize", "tokenize"]
 
 class _Named(msgspec.Struct, kw_only=True):
     model: str | None = None
+    lora_adapter: str | None = None
     keep_alive: str | float | None = None
 
 
@@ -71,7 +72,9 @@ async def apply_template(request: Request, body: bytes) -> ASGIApp:
 
 @asynccontextmanager
 async def _leased(request: Request, asked: _Named | ChatRequest) -> AsyncIterator[Lease[Lane]]:
-    lease = await service_of(request).models.acquire(asked.model, keep_alive=keep_alive_seconds(asked.keep_alive))
+    lease = await service_of(request).models.acquire(
+        asked.model, adapter=asked.lora_adapter, keep_alive=keep_alive_seconds(asked.keep_alive)
+    )
     try:
         yield lease
     finally:

@@ -38,7 +38,11 @@ async def chat_completions(request: Request, body: bytes) -> ASGIApp:
     max_tokens = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
     params = sampling_params(asked, service.settings.generation, max_tokens, top)
     n = choices(asked.n)
-    running = RunningRequest(await service.models.acquire(asked.model, keep_alive=keep_alive_seconds(asked.keep_alive)))
+    running = RunningRequest(
+        await service.models.acquire(
+            asked.model, adapter=asked.lora_adapter, keep_alive=keep_alive_seconds(asked.keep_alive)
+        )
+    )
     try:
         conversation = await asyncio.to_thread(render_conversation, asked, running.lease.model)
         running.submit([GenerationRequest(conversation.ids, params, n, deadline_of(request.scope))])

@@ -42,7 +42,11 @@ async def completions(request: Request, body: bytes) -> ASGIApp:
     n = choices(asked.n)
     if asked.best_of not in (None, n):
         raise RequestError(f"best_of is {asked.best_of}: only a value equal to n ({n}) is supported", "best_of")
-    running = RunningRequest(await service.models.acquire(asked.model, keep_alive=keep_alive_seconds(asked.keep_alive)))
+    running = RunningRequest(
+        await service.models.acquire(
+            asked.model, adapter=asked.lora_adapter, keep_alive=keep_alive_seconds(asked.keep_alive)
+        )
+    )
     try:
         prompts = await asyncio.to_thread(read_prompts, asked.prompt, asked.context or (), running.lease.model)
         prompt_logprobs = top if asked.echo else None

@@ -53,7 +53,6 @@ UNSUPPORTED: dict[str, Callable[[Any], bool]] = {
     "grammar": _off(),
     "json_schema": _off({}),
     "response_format": _off({"type": "text"}),
-    "lora_adapter": _off(),
     "lora": _off(),
     "functions": _off(),
     "function_call": _off("none"),

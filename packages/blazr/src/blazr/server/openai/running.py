@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from blazr.engine import Completed, Event, Generation, GenerationRequest, Lane, Usage
@@ -27,8 +28,9 @@ class RunningRequest:
         self._generations: list[Generation] = []
 
     def submit(self, requests: Sequence[GenerationRequest]) -> None:
-        """Hand the prompts to the model's lane. Raises what Lane.submit_all raises."""
-        self._generations = self.lease.lane.submit_all(requests)
+        """Run the prompts as the model or variant that is held. Raises what Lane.submit_all raises."""
+        adapter = self.lease.model.span_adapter
+        self._generations = self.lease.lane.submit_all([replace(one, adapter=adapter) for one in requests])
 
     def close(self) -> None:
         """Cancel what still runs and give the model back."""

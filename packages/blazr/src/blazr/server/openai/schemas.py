@@ -16,6 +16,7 @@ class GenerationFields(msgspec.Struct, kw_only=True):
     """What both generation routes take."""
 
     model: str | None = None
+    lora_adapter: str | None = None  # a variant of `model`
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
