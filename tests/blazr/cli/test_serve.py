@@ -11,6 +11,7 @@ from click.testing import Result
 from blazr.cli.serve import banner
 from blazr.config import Settings, load_settings
 from blazr.lifecycle.resolve import ResolvedModel
+from tests.support.adapters import write_adapter
 
 Blazr = Callable[..., Result]
 
@@ -108,3 +109,47 @@ def test_a_key_file_without_keys_would_open_the_server(blazr: Blazr, tmp_path: P
     (tmp_path / "keys").write_text("# nothing yet\n")
     done = blazr("serve", "--api-key-file", str(tmp_path / "keys"))
     assert (done.exit_code, "holds no key" in done.stderr) == (1, True)
+
+
+@pytest.fixture
+def adapters(tmp_path: Path) -> Path:
+    for seed, name in enumerate(("one", "two")):
+        write_adapter(tmp_path / "adapters" / name, seed)
+    return tmp_path / "adapters"
+
+
+def test_adapters_become_variants_of_the_start_model(blazr: Blazr, served: dict[str, Any], adapters: Path) -> None:
+    done = blazr("serve", "counting", "--lora", str(adapters / "one"), "--lora", f"{adapters / 'two'}=mine")
+    assert done.exit_code == 0, done.stderr
+    assert [one.id for one in served["store"].variants()] == ["counting:mine", "counting:one"]
+    assert "counting:one (rank 4, 4 modules)" in done.stderr
+
+
+def test_adapters_of_the_configuration_file(
+    blazr: Blazr, served: dict[str, Any], adapters: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text(f'[inference]\nlora = ["{adapters / "one"}"]\n')
+    done = blazr("serve", "counting", "--config", str(tmp_path / "config.toml"), "--activations", "int16", "--offload")
+    assert done.exit_code == 0, done.stderr
+    assert [one.id for one in served["store"].variants()] == ["counting:one"]
+    inference = served["settings"].inference
+    assert (inference.activations, inference.offload) == ("int16", True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--lora", "{}/one"), "--lora {}/one needs a start model"),
+        (("counting", "--lora", "{}/none"), "--lora {}/none: {}/none does not exist"),
+        (("counting", "--lora", "{}/one=a b"), "the adapter name 'a b' must be"),
+        (("counting", "--lora", "{}/one", "--lora", "{}/one"), "--lora {}/one is given twice"),
+        (("counting", "--lora", "{}/one", "--lora", "{}/two=one"), "counting:one is already another adapter"),
+    ],
+)
+def test_adapters_that_cannot_be_served_stop_the_server_first(
+    blazr: Blazr, served: dict[str, Any], adapters: Path, flags: tuple[str, ...], message: str
+) -> None:
+    done = blazr("serve", *(flag.replace("{}", str(adapters)) for flag in flags))
+    assert done.exit_code == 1
+    assert message.replace("{}", str(adapters)) in " ".join(done.stderr.split())
+    assert "store" not in served

@@ -154,7 +154,6 @@ async def test_n_out_of_range_is_refused(rig_of: Any, n: int) -> None:
         ("response_format", {"type": "json_schema"}),
         ("response_format", {"type": "json_object"}),
         ("dry_multiplier", 0.8),
-        ("lora_adapter", "x"),
         ("typical_p", 0.5),
         ("dynatemp_range", 1),
         ("best_of", 3),

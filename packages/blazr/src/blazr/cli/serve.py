@@ -15,7 +15,7 @@ from blazr.cli.console import dim, note, set_up_logging
 from blazr.cli.options import RUNTIME, cpu_option, model_argument, settings_options
 from blazr.config import ServerSettings, Settings
 from blazr.errors import BlazrError, SettingsError
-from boostr.errors import AdapterError
+from boostr.errors import BoostrError
 
 if TYPE_CHECKING:
     from blazr.engine import Lane
@@ -157,12 +157,8 @@ def _start_variants(settings: Settings, start: ResolvedModel | None) -> list[Var
         try:
             path, name = split_adapter(text)
             added = table.add(read_variant(start.name, path, name))
-        except BlazrError as error:
+        except (BlazrError, BoostrError, ValueError) as error:
             raise SettingsError(f"--lora {text}: {error}") from error
-        except ValueError as error:
-            if isinstance(error, AdapterError):
-                raise
-            raise SettingsError(f"--lora {text}: {error}") from None
         if not added:
             raise SettingsError(f"--lora {text} is given twice")
     return table.all()

@@ -4,7 +4,7 @@ from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 
 from blazr.engine.sequences import Job, Sequence
-from boostr.state import Batch
+from boostr.state import Batch, long_prompt
 
 __all__ = ["Chunk", "StepPlan", "plan_step"]
 
@@ -23,10 +23,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """One packed step: decodes first, then chunks."""
+    """One packed step: decodes first, then chunks.
+
+    many  the chunks are of long prompts, whose products take another path (see Batch.pack)
+    """
 
     decodes: SequenceOf[Sequence]
     chunks: SequenceOf[Chunk]
+    many: bool | None = None
 
     @property
     def prompt_tokens(self) -> int:
@@ -38,6 +42,14 @@ class StepPlan:
         jobs = [one.job for one in self.decodes] + [chunk.job for chunk in self.chunks]
         return list(dict.fromkeys(jobs))
 
+    def passes(self) -> "list[StepPlan]":
+        """The step as one pass for decodes and short prompts and one for long prompts: then the bits of a sequence are
+        those it has alone."""
+        long = [chunk for chunk in self.chunks if long_prompt(chunk.job.prompt_length)]
+        short = [chunk for chunk in self.chunks if not long_prompt(chunk.job.prompt_length)]
+        parts = (StepPlan(self.decodes, short, False), StepPlan([], long, True))
+        return [part for part in parts if part.decodes or part.chunks]
+
     def batch(self) -> Batch:
         """The packed batch; only rows whose logits are needed are read."""
         sequences: list[tuple[SequenceOf[int], object]] = [([one.next_token], one.state) for one in self.decodes]
@@ -45,7 +57,7 @@ class StepPlan:
         reads = ["last"] * len(self.decodes) + [_read(chunk) for chunk in self.chunks]
         jobs = [one.job for one in self.decodes] + [chunk.job for chunk in self.chunks]
         adapters = [job.request.adapter for job in jobs]
-        return Batch.pack(sequences, reads, adapters)  # type: ignore[arg-type]
+        return Batch.pack(sequences, reads, adapters, self.many)  # type: ignore[arg-type]
 
 
 def plan_step(decoding: SequenceOf[Sequence], prompts: SequenceOf[Job], budget: int) -> StepPlan:
@@ -67,7 +79,20 @@ def plan_step(decoding: SequenceOf[Sequence], prompts: SequenceOf[Job], budget: 
         extra = min(job.remaining - sizes.get(job, 0), left)
         sizes[job] = sizes.get(job, 0) + extra
         left -= extra
-    return StepPlan(list(decoding), [Chunk(job, sizes[job]) for job in prompts if sizes[job] > 0])
+    chunks = [Chunk(job, _never_one(sizes[job], job.remaining)) for job in prompts if sizes[job] > 0]
+    return StepPlan(list(decoding), chunks)
+
+
+def _never_one(size: int, remaining: int) -> int:
+    """`size`, changed by one where it would take or leave a single token of a prompt.
+
+    Attention adds up a span of one row in another order than longer ones; so a prompt gives the same bits in any cut.
+    """
+    if size == 1 and remaining > 1:
+        size = 2
+    if remaining - size == 1:
+        return size - 1 if size > 2 else remaining
+    return size
 
 
 def _read(chunk: Chunk) -> str:

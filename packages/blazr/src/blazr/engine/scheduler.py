@@ -88,7 +88,8 @@ class Scheduler:
         plan = plan_step(self._decoding, self._prompts, self.budget.tokens)
         if plan.decodes or plan.chunks:
             started = time.monotonic()
-            self._step(plan)
+            for part in plan.passes():
+                self._step(part)
             self._learn(plan, time.monotonic() - started)
         self._mailbox.post()
         self._gauges()

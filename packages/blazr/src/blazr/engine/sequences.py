@@ -60,6 +60,10 @@ class Job:
         return self.generation.request
 
     @property
+    def prompt_length(self) -> int:
+        return len(self.request.prompt_ids)
+
+    @property
     def remaining(self) -> int:
         """Prompt tokens that have not run."""
         return len(self.request.prompt_ids) - self.done_tokens

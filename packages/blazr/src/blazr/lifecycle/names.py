@@ -34,7 +34,7 @@ class Names:
         return found, self.variants.require(found.name, adapter)
 
     async def find_variant(self, name: str, model: str | None) -> Variant:
-        """A registered variant, also when its base has gone; `model` None: the start model, or the only one that fits."""
+        """A registered variant, also when its base has gone; `model` None: the start model, or the one that fits."""
         if model is None and self.start is None:
             same = self.variants.named(name)
             if len(same) > 1:
