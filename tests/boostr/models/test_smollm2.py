@@ -56,8 +56,8 @@ def test_default_logits_have_the_same_bits_in_any_company(company: int) -> None:
 
     def last_logits(some: list[list[int]]) -> list[np.ndarray]:
         states = [SequenceState(network.state_spec) for _ in some]
-        network.forward(Batch.pack(list(zip(some, states, strict=True))))
-        hidden = network.forward(Batch.pack([([100 + n], state) for n, state in enumerate(states)]))
+        network.forward(Batch.pack(list(zip(some, states, strict=True)), many=False))
+        hidden = network.forward(Batch.pack([([100 + n], state) for n, state in enumerate(states)], many=False))
         return list(np.asarray(network.logits(hidden)))
 
     alone = last_logits(prompts[:1])[0]

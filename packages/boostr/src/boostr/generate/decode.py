@@ -16,7 +16,7 @@ from boostr.errors import ContextLengthError, ParameterError
 from boostr.generate.output import OutputStream, Piece
 from boostr.generate.params import SamplingParams
 from boostr.generate.sampler import Sampler
-from boostr.state import SequenceState
+from boostr.state import SequenceState, long_prompt
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -49,7 +49,7 @@ def prefill(model: LanguageModel, ids: Sequence[int], state: SequenceState) -> N
     """Run a prompt into `state`; returns the logits (vocab,) after its last token."""
     hidden = None
     for chunk in chunks(ids):
-        hidden = model.network.forward(model.pack([(chunk, state)]))
+        hidden = model.network.forward(model.pack([(chunk, state)], many=long_prompt(len(ids))))
     if hidden is None:
         raise ParameterError("the prompt is empty: it must have at least one token", "prompt")
     logits: NDArray[np.float32] = np.asarray(model.network.logits(hidden))[0]
@@ -79,7 +79,7 @@ def decode(
         if one.output.finish_reason is None:
             running[choice] = one
     while running:
-        batch = model.pack([([one.next_token], one.state) for one in running.values()])
+        batch = model.pack([([one.next_token], one.state) for one in running.values()], many=False)
         rows = np.asarray(model.network.logits(model.network.forward(batch)))
         for row, (choice, one) in enumerate(list(running.items())):
             for piece in _accept(one, rows[row]):

@@ -18,7 +18,7 @@ from boostr.errors import AdapterError, ContextLengthError, TemplateError, Token
 from boostr.generate.decode import chunks, decode
 from boostr.generate.output import FinishReason, Piece
 from boostr.generate.params import SamplingParams
-from boostr.state import Batch, Read, SequenceState
+from boostr.state import Batch, Read, SequenceState, long_prompt
 from numr import Tensor
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class LanguageModel:
         state = self.new_state()
         parts = []
         for chunk in chunks(tokens):
-            batch = self.pack([(chunk, state)], read="all")
+            batch = self.pack([(chunk, state)], read="all", many=long_prompt(len(tokens)))
             parts.append(np.asarray(self.network.logits(self.network.forward(batch))))
         return Tensor(np.concatenate(parts))
 
@@ -174,9 +174,11 @@ class LanguageModel:
         variant._checkpoint = None  # the base's to close
         return variant
 
-    def pack(self, sequences: Sequence[tuple[Sequence[int], SequenceState]], read: Read = "last") -> Batch:
-        """The batch of the next tokens of (ids, state) pairs, run as this model."""
-        return Batch.pack(sequences, read, [self.span_adapter] * len(sequences))
+    def pack(
+        self, sequences: Sequence[tuple[Sequence[int], SequenceState]], read: Read = "last", many: bool | None = None
+    ) -> Batch:
+        """The batch of the next tokens of (ids, state) pairs, run as this model. `read` and `many` as in Batch.pack."""
+        return Batch.pack(sequences, read, [self.span_adapter] * len(sequences), many)
 
     def close(self) -> None:
         """Release the mapped files. The model must not be used afterwards."""

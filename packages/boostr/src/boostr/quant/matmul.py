@@ -14,6 +14,7 @@ from boostr.errors import ParameterError
 from boostr.quant.activations import PRECISIONS, Precision, Rounding, rounding_of
 from boostr.quant.crossover import ANY, few_rows, tiled_from
 from boostr.quant.kernels import MAX_WEIGHTS, Kernels, check, plan
+from boostr.quant.path import path
 from boostr.quant.rounding import round_activations
 from boostr.quant.weights import Float32Array, Weight, kernels_for, matrix_shape, rows_as_floats, take_rows, type_of
 from numr import Tensor
@@ -125,7 +126,9 @@ class Product:
         if not array.flags.c_contiguous:
             x = Tensor(np.ascontiguousarray(array))
         y = np.empty(m * self._slices[-1][1] or 1, _FLOAT32)
-        run = self._kernels.product if m < self._tiled else self._kernels.product_tiled
+        many = path.many
+        tiled = m >= self._tiled if many is None else many and self._tiled < ANY
+        run = self._kernels.product_tiled if tiled else self._kernels.product
         status = run(self._address, x.ptr, m, _address_of(_first_byte(y)))
         if status:
             check(status)

@@ -1,7 +1,7 @@
 """What a sequence keeps between passes, and how several sequences are packed into one pass. Knows no architecture."""
 
 from boostr.state.adapters import AdaptedRows, Hidden
-from boostr.state.batch import Batch, Read, Span, Step
+from boostr.state.batch import Batch, Read, Span, Step, long_prompt
 from boostr.state.memory import MemoryLayer, MemoryTable
 from boostr.state.sequence import SequenceState, Snapshot, resident_bytes
 from boostr.state.spec import ConvSpec, KVLayout, KVSpec, RecurrentSpec, StateSpec
@@ -22,5 +22,6 @@ __all__ = [
     "Span",
     "StateSpec",
     "Step",
+    "long_prompt",
     "resident_bytes",
 ]

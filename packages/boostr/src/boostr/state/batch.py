@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boostr.errors import ParameterError
+from boostr.quant.crossover import MANY_ROWS
+from boostr.quant.path import path
 from boostr.state.adapters import AdaptedRows, Hidden
 from boostr.state.memory import MemoryLayer, MemorySpan, MemoryTable
 from boostr.state.sequence import SequenceState
 from numr import Tensor
 from numr.nn import SPAN, KVLayer, KVTable
 
-__all__ = ["Batch", "Read", "Span", "Step"]
+__all__ = ["Batch", "Read", "Span", "Step", "long_prompt"]
 
 Read = Literal["last", "all", "none"]
 
@@ -63,6 +65,7 @@ class Batch:
     positions: NDArray[np.int64]  # (T,) each token's place in its own sequence
     spans: list[Span]
     rows: NDArray[np.int64] | None = None
+    many: bool | None = None  # the native path of rounded products: see quant/path.py
 
     @classmethod
     def pack(
@@ -70,11 +73,14 @@ class Batch:
         sequences: Sequence[tuple[Sequence[int], SequenceState]],
         read: Read | Sequence[Read] = "last",
         adapters: Sequence[Any] | None = None,
+        many: bool | None = None,
     ) -> Batch:
         """Pack (token ids, state) pairs; every id follows what its state has read.
 
         read      which rows are read: of each sequence its "last", "all" or "none"; one word, or one per sequence
         adapters  the adapter of each sequence, or None for the bare network; in any order
+        many      whether rounded products take the path of many rows; None: by their number. Pass `long_prompt` of
+                  prompts and False of decoded tokens, in passes of their own, and company never changes a bit
 
         Raises ParameterError for a sequence without tokens, a state that occurs twice, or another number of adapters.
         """
@@ -93,10 +99,11 @@ class Batch:
             positions.append(np.arange(state.length, state.length + len(ids), dtype=np.int64))
             start = stop
         token_ids = np.concatenate([np.asarray(ids, np.int64) for ids, _ in sequences])
-        return cls(token_ids, np.concatenate(positions), spans, _rows_read(spans, read))
+        return cls(token_ids, np.concatenate(positions), spans, _rows_read(spans, read), many)
 
     def begin(self) -> Step:
         """Reserve room in every state and describe the pass to the layers. Raises DeviceMemoryError."""
+        path.many = self.many
         first = self.spans[0].state
         layout, memory_layout = first.layout, first.memory_layout
         spans = np.empty((len(self.spans), 5), np.int64)
@@ -126,8 +133,14 @@ class Batch:
 
     def finish(self) -> None:
         """Advance every state by its tokens, after the last layer has written them."""
+        path.many = None
         for span in self.spans:
             span.state.advance(span.stop - span.start)
+
+
+def long_prompt(tokens: int) -> bool:
+    """Whether a prompt of so many tokens is worth the path of many rows, in whatever parts it is read."""
+    return tokens >= MANY_ROWS
 
 
 def _rows_read(spans: Sequence[Span], read: Read | Sequence[Read]) -> NDArray[np.int64] | None:

@@ -238,7 +238,7 @@ class SequenceState:
     def _grow(self, needed: int) -> _Buffer:
         own = sum(buffer.capacity for buffer in self._buffers if buffer.writer is self._key)
         wanted = max(own, self._growth, needed)
-        capacity = min(-(-wanted // 32) * 32, LARGEST_SEGMENT)  # multiples of 32 keep every layer's block aligned
+        capacity = min(-(-wanted // 64) * 64, LARGEST_SEGMENT)  # multiples of 64 keep every layer's block aligned
         buffer = _Buffer(capacity, self.layout.token_bytes, self._end, self._key)
         row = np.array([[buffer.base, capacity, self._end, 0]], np.int64)
         self._buffers.append(buffer)
