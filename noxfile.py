@@ -102,6 +102,7 @@ def sanitize(session: nox.Session) -> None:
     """The native kernels under the address, undefined-behaviour and thread sanitizers, at every CPU level here."""
     install_packages(session)
     session.run("python", "tests/numr/native/sanitize.py")
+    session.run("python", "tests/boostr/quant/native/sanitize.py")
 
 
 @nox.session

@@ -28,18 +28,21 @@ import hashlib, numpy as np
 from boostr.quant import QUANT_TYPES, Product, QuantTensor
 from boostr.quant.kernels import kernels
 from numr import Tensor
+from tests.boostr.quant.random_weights import set_factor
 rng = np.random.default_rng(0)
 digest = hashlib.sha256()
 types = {
     "Q4_0": {0: 1}, "Q4_1": {0: 1, 2: -3}, "Q5_0": {0: 1}, "Q5_1": {0: 1, 2: -3}, "Q8_0": {0: 1},
     "Q2_K": {80: 1, 82: 1}, "Q3_K": {108: 1}, "Q4_K": {0: 1, 2: 1}, "Q5_K": {0: 1, 2: 1}, "Q6_K": {208: 1},
+    "IQ1_S": {0: 8}, "IQ1_M": {0: 8}, "IQ2_XXS": {0: 8}, "IQ2_XS": {0: 8}, "IQ2_S": {0: 8}, "IQ3_XXS": {0: 4},
+    "IQ3_S": {0: 1}, "IQ4_NL": {0: 1}, "IQ4_XS": {0: 1}, "TQ1_0": {52: 1}, "TQ2_0": {64: 1}, "MXFP4": {0: 1},
 }
 for name, halves in types.items():
     kind = QUANT_TYPES[name]
     columns = 1536 if kind.block == 256 else 1504
     raw = rng.integers(0, 256, (13, columns // kind.block, kind.block_bytes), dtype=np.uint8)
     for at, value in halves.items():
-        raw[:, :, at:at + 2] = np.array([value], np.float16).view(np.uint8)
+        set_factor(name, raw, value, at)
     weight = QuantTensor(raw.reshape(13, -1), kind, (13, columns))
     few = kind.block == 256  # keep sums of 63 * 63 * 127 below 2**24
     x = np.zeros((8, columns), np.float32)
@@ -78,7 +81,7 @@ def test_dequantization_equals_ggml(name: str, kind: str) -> None:
 
 
 def probe(level: str) -> list[str]:
-    environment = {**os.environ, "NUMR_CPU_LEVEL": level, "PYTHONWARNINGS": "error"}
+    environment = {**os.environ, "NUMR_CPU_LEVEL": level, "PYTHONWARNINGS": "error", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, timeout=240, check=False
     )

@@ -1,11 +1,10 @@
-/* Checks boostr's products over every type of weights and activations against sums in double precision, without Python:
-   for emulators.
+/* Checks every type that has kernels: dequantization against digests of the NumPy reference (types.h), products against
+   sums in double precision of what was dequantized, with odd shapes, unaligned weights, zero, infinite and NaN scales.
+   Needs no Python, so it runs under emulators, and under sanitizers (sanitize.py beside it). One command makes it:
 
        cc -std=gnu11 -O1 -pthread -I <numr/native/src> check.c <libboostr-level.so> <libnumr-level.so> -lm -o check
 
-   Blocks are random bytes, drawn again until their weights are of a sane size. What a product must be is the sum over
-   what the library itself dequantizes and rounds activations to; goldens for those two are the Python tests' business,
-   but their bits are hashed into the last line, which must be the same on every processor. */
+   Weights end where their memory ends, so that a sanitizer sees a read beyond. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,162 +12,215 @@
 
 #include "numr_runtime.h"
 
+enum { DIGESTED = 64, MOST_WEIGHTS = 8, UNKNOWN_TYPE = 1, BAD_ROW = 3 };
+
 typedef struct {
-  int64_t count, columns;
-  struct {
-    int64_t id;
-    const uint8_t *w;
-    int64_t rows, bits;
-  } weights[8];
-} product;
+  const char *name;
+  int64_t id, block, bytes;
+  uint64_t digest;
+} kind;
+
+static const kind kinds[] = {
+    {"F32", 0, 1, 4, 0},
+    {"F16", 1, 1, 2, 0},
+    {"BF16", 30, 1, 2, 0},
+#include "types.h"
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+typedef struct { int64_t id; const uint8_t *w; int64_t rows, bits; } weight;
+typedef struct { int64_t count, columns; weight weights[MOST_WEIGHTS]; } product;
 
 int boostr_bind(const numr_runtime *);
 void numr_set_threads(int);
-int boostr_product(const product *, const float *, int64_t, float *);
 int boostr_rounding(int64_t);
 int boostr_widen(int64_t, const uint8_t *, const int64_t *, int64_t, int64_t, int64_t, float *);
 int boostr_round_trip(int, int, const float *, int64_t, int64_t, float *);
-
-/* ggml's id, elements and bytes of a block. */
-static const struct {
-  const char *name;
-  int id, block, bytes;
-} types[] = {
-    {"F32", 0, 1, 4},         {"F16", 1, 1, 2},        {"BF16", 30, 1, 2},      {"Q4_0", 2, 32, 18},
-    {"Q4_1", 3, 32, 20},      {"Q5_0", 6, 32, 22},     {"Q5_1", 7, 32, 24},     {"Q8_0", 8, 32, 34},
-    {"Q2_K", 10, 256, 84},    {"Q3_K", 11, 256, 110},  {"Q4_K", 12, 256, 144},  {"Q5_K", 13, 256, 176},
-    {"Q6_K", 14, 256, 210},   {"IQ2_XXS", 16, 256, 66}, {"IQ2_XS", 17, 256, 74}, {"IQ3_XXS", 18, 256, 98},
-    {"IQ1_S", 19, 256, 50},   {"IQ4_NL", 20, 32, 18},  {"IQ3_S", 21, 256, 110}, {"IQ2_S", 22, 256, 82},
-    {"IQ4_XS", 23, 256, 136}, {"IQ1_M", 29, 256, 56},  {"TQ1_0", 34, 256, 54},  {"TQ2_0", 35, 256, 66},
-    {"MXFP4", 39, 32, 17},
-};
-enum { TYPES = sizeof types / sizeof *types, MOST_ROWS = 17, WEIGHT_ROWS = 13 };
+int boostr_product(const product *, const float *, int64_t, float *);
+__attribute__((weak)) int boostr_tiles(int64_t);
+__attribute__((weak)) int boostr_product_tiled(const product *, const float *, int64_t, float *);
 
 static int failures, checks;
-static uint64_t state = 1, hash = 14695981039346656037u;
 
-static void expect(int holds, const char *what, const char *type, int64_t n) {
+static void expect(int good, const kind *of, const char *what, int64_t a, int64_t b) {
   checks++;
-  if (!holds && ++failures <= 20) printf("FAILED: %s of %s (%lld)\n", what, type, (long long)n);
+  if (good) return;
+  failures++;
+  if (failures < 30) printf("FAILED: %s: %s (%lld, %lld)\n", of->name, what, (long long)a, (long long)b);
 }
 
-static uint32_t draw(void) {
-  state = state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(state >> 32);
+/* ---- weights ---- */
+
+static uint8_t noise(uint64_t i) { /* as in write_types.py */
+  uint64_t x = i * 0x9e3779b97f4a7c15u;
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93u;
+  x ^= x >> 32;
+  return (uint8_t)x;
 }
 
-static void hash_floats(const float *x, int64_t n) {
+/* What the bytes of blocks are. HALF_INF and HALF_NAN put such halves wherever a type may keep its scale. */
+enum fill { NOISE, ZEROS, ONES, HALF_INF, HALF_NAN, FILLS };
+
+static void fill(uint8_t *p, int64_t n, enum fill how, uint64_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    uint8_t half[2] = {0, how == HALF_INF ? 0x7c : 0x7e};
+    p[i] = how == NOISE ? noise(seed + (uint64_t)i) : how == ZEROS ? 0 : how == ONES ? 0xff : half[i % 2];
+  }
+}
+
+/* Memory that ends with its n bytes and, unless it holds plain numbers, begins at an odd address; what to free in
+   *whole. */
+static uint8_t *memory_for(const kind *of, int64_t n, uint8_t **whole) {
+  *whole = malloc((size_t)n + 1);
+  return of->block == 1 ? (*whole = realloc(*whole, (size_t)n)) : *whole + 1;
+}
+
+/* ---- dequantization ---- */
+
+static void check_digest(const kind *of) {
+  uint8_t *whole, *w = memory_for(of, DIGESTED * of->bytes, &whole);
+  int64_t n = DIGESTED * of->block;
+  float *out = malloc((size_t)n * sizeof *out);
+  uint64_t sum = 0;
+  fill(w, DIGESTED * of->bytes, NOISE, 0);
+  expect(!boostr_widen(of->id, w, NULL, 1, 1, n, out), of, "widen", n, 0);
   for (int64_t i = 0; i < n; i++) {
     uint32_t bits;
-    memcpy(&bits, x + i, 4);
-    hash = (hash ^ bits) * 1099511628211u;
+    memcpy(&bits, out + i, 4);
+    uint64_t canonical = (bits & 0x7fffffff) == 0 ? 0 : (bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : bits;
+    sum += (canonical + 1) * (uint64_t)(2 * i + 1);
   }
+  expect(!of->digest || sum == of->digest, of, "dequantization differs from the reference", 0, 0);
+  free(whole), free(out);
 }
 
-/* Fills a block and its floats; false after very many attempts. */
-static int draw_block(int id, int block, int bytes, uint8_t *to, float *w) {
-  for (int attempt = 0; attempt < 100000; attempt++) {
-    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(draw() >> 9);
-    if (boostr_widen(id, to, NULL, 1, 1, block, w)) return 0;
-    float most = 0;
-    int finite = 1;
-    for (int i = 0; i < block; i++) {
-      finite &= isfinite(w[i]) != 0;
-      most = fabsf(w[i]) > most ? fabsf(w[i]) : most;
+static void check_rows(const kind *of) { /* chosen rows, and such that are not there */
+  enum { ROWS = 5, COLUMNS = 256 };
+  int64_t bytes = COLUMNS / of->block * of->bytes, ids[3] = {4, 0, 4}, beyond[2] = {0, ROWS}, before[2] = {0, -1};
+  uint8_t *whole, *w = memory_for(of, ROWS * bytes, &whole);
+  float all[ROWS * COLUMNS], some[3 * COLUMNS];
+  fill(w, ROWS * bytes, NOISE, 7);
+  expect(!boostr_widen(of->id, w, NULL, ROWS, ROWS, COLUMNS, all), of, "widen", ROWS, COLUMNS);
+  expect(!boostr_widen(of->id, w, ids, 3, ROWS, COLUMNS, some), of, "widen of chosen rows", 3, COLUMNS);
+  for (int i = 0; i < 3; i++)
+    expect(!memcmp(some + i * COLUMNS, all + ids[i] * COLUMNS, COLUMNS * 4), of, "a chosen row", i, ids[i]);
+  expect(boostr_widen(of->id, w, beyond, 2, ROWS, COLUMNS, some) == BAD_ROW, of, "a row beyond", ROWS, 0);
+  expect(boostr_widen(of->id, w, before, 2, ROWS, COLUMNS, some) == BAD_ROW, of, "a row before", -1, 0);
+  if (of->block > 1) expect(boostr_widen(of->id, w, NULL, 1, 1, 1, some) == UNKNOWN_TYPE, of, "a part of a block", 1, 0);
+  free(whole);
+}
+
+/* ---- products ---- */
+
+/* Tokens in -2 .. 2; every seventh is zero, every eleventh holds an infinity. */
+static float *activations(int64_t m, int64_t columns) {
+  float *x = malloc((size_t)(m * columns) * sizeof *x);
+  for (int64_t t = 0; t < m; t++)
+    for (int64_t i = 0; i < columns; i++) {
+      uint64_t at = (uint64_t)(2 * (t * columns + i));
+      float value = (float)(noise(at) * 256 + noise(at + 1) - 32768) / 16384;
+      x[t * columns + i] = t % 7 == 6 ? 0 : t % 11 == 10 && i == columns / 2 ? INFINITY : value;
     }
-    if (finite && most > 1e-3f && most < 100.f) return 1;
-  }
-  return 0;
+  return x;
 }
 
-/* seen: the activations as the product sees them. Sums of floats may err by a few units of the terms' sizes. */
-static void check_sums(const float *y, const float *w, const float *seen, int64_t m, int64_t columns, const char *type) {
-  int wrong = 0;
-  for (int64_t r = 0; r < m; r++)
-    for (int64_t n = 0; n < WEIGHT_ROWS; n++) {
-      double sum = 0, size = 0;
-      for (int64_t i = 0; i < columns; i++) {
-        double term = (double)w[n * columns + i] * seen[r * columns + i];
-        sum += term;
-        size += fabs(term);
-      }
-      double off = fabs(y[r * WEIGHT_ROWS + n] - sum);
-      if (!(off <= 3e-6 * size + 1e-30) && !wrong++)
-        printf("  row %lld, %lld: got %.9g, expected %.9g, terms %g\n", (long long)r, (long long)n, y[r * WEIGHT_ROWS + n], sum, size);
-    }
-  expect(!wrong, "a product", type, columns);
+static int close_to(float got, const float *x, const float *w, int64_t columns, double bound) {
+  double sum = 0, size = 0;
+  for (int64_t i = 0; i < columns; i++) {
+    sum += (double)x[i] * w[i];
+    size += fabs((double)x[i] * w[i]);
+  }
+  if (!isfinite(sum)) return !isfinite(got);
+  if (size > 1e37) return 1; /* float sums may overflow on the way */
+  return fabs(got - sum) <= bound * size + 1e-30;
 }
 
-static void check_rounding(const float *x, const float *seen, int block, int bits, int64_t columns, const char *type) {
-  int wrong = 0;
-  for (int64_t b = 0; b < columns; b += block) {
-    float most = 0;
-    for (int64_t i = b; i < b + block; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-    float step = most / (bits == 8 ? 127.f : 16383.f); /* half of it is lost at most; int16 may keep a bit in reserve */
-    for (int64_t i = b; i < b + block; i++) wrong += !(fabsf(seen[i] - x[i]) <= 0.51f * step);
-  }
-  expect(!wrong, "the rounding", type, bits);
+static int all_close(const float *y, const float *x, const float *w, int64_t m, int64_t rows, int64_t columns, double bound) {
+  for (int64_t i = 0; i < m * rows; i++)
+    if (!close_to(y[i], x + i / rows * columns, w + i % rows * columns, columns, bound)) return 0;
+  return 1;
 }
 
-static void check_products(int t, const uint8_t *blocks, const float *w, const float *x, int64_t columns, int bits) {
-  static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 9, MOST_ROWS};
-  int block = boostr_rounding(types[t].id);
-  float *seen = malloc(sizeof *seen * (size_t)(MOST_ROWS * columns));
-  float first[2 * MOST_ROWS * WEIGHT_ROWS], y[2 * MOST_ROWS * WEIGHT_ROWS];
-  memcpy(seen, x, sizeof *seen * (size_t)(MOST_ROWS * columns));
-  if (bits) {
-    expect(!boostr_round_trip(block, bits, x, MOST_ROWS, columns, seen), "the code of round_trip", types[t].name, bits);
-    for (int64_t r = 0; r < MOST_ROWS; r++)
-      check_rounding(x + r * columns, seen + r * columns, block, bits, columns, types[t].name);
-    hash_floats(seen, MOST_ROWS * columns);
-  }
-  product p = {1, columns, {{types[t].id, blocks, WEIGHT_ROWS, bits}, {types[t].id, blocks, WEIGHT_ROWS, bits}}};
-  for (int64_t r = 0; r < MOST_ROWS; r++)
-    expect(!boostr_product(&p, x + r * columns, 1, first + r * WEIGHT_ROWS), "the code", types[t].name, bits);
-  check_sums(first, w, seen, MOST_ROWS, columns, types[t].name);
-  p.count = 2; /* a group: the results of one weight follow those of the other */
-  for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-    size_t half = (size_t)(rows[i] * WEIGHT_ROWS);
-    expect(!boostr_product(&p, x, rows[i], y), "the code of a group", types[t].name, bits);
-    expect(!memcmp(y, y + half, half * sizeof *y), "a group", types[t].name, rows[i]);
-    if (bits) expect(!memcmp(y, first, half * sizeof *y), "a row in company", types[t].name, rows[i]);
-    else check_sums(y, w, seen, rows[i], columns, types[t].name);
-  }
-  free(seen);
+static int same_numbers(const float *a, const float *b, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (memcmp(a + i, b + i, 4) && !(isnan(a[i]) && isnan(b[i]))) return 0;
+  return 1;
 }
 
-static void check_type(int t, int64_t columns) {
-  int block = types[t].block, dense = block == 1;
-  int64_t n = columns / block, row_bytes = n * types[t].bytes;
-  uint8_t *memory = malloc((size_t)(WEIGHT_ROWS * row_bytes + 1)), *blocks = memory + !dense; /* files align to nothing */
-  float *w = malloc(sizeof *w * (size_t)(WEIGHT_ROWS * columns)), *x = malloc(sizeof *x * (size_t)(MOST_ROWS * columns));
-  float *some = malloc(sizeof *some * (size_t)(3 * columns));
-  int drawn = 1;
-  for (int64_t i = 0; i < WEIGHT_ROWS * n; i++)
-    drawn &= draw_block(types[t].id, block, types[t].bytes, blocks + i * types[t].bytes, w + i * block);
-  expect(drawn, "drawing blocks", types[t].name, columns);
-  hash_floats(w, WEIGHT_ROWS * columns);
-  for (int64_t i = 0; i < MOST_ROWS * columns; i++) x[i] = (float)(int32_t)draw() / (float)(1 << 29);
-  memset(x + columns, 0, sizeof *x * (size_t)columns);
-  const int64_t ids[] = {WEIGHT_ROWS - 1, 0, 5}, outside[] = {0, WEIGHT_ROWS};
-  int same = !boostr_widen(types[t].id, blocks, ids, 3, WEIGHT_ROWS, columns, some);
-  for (int i = 0; i < 3; i++) same &= !memcmp(some + i * columns, w + ids[i] * columns, sizeof *w * (size_t)columns);
-  expect(same, "rows by their ids", types[t].name, columns);
-  expect(boostr_widen(types[t].id, blocks, outside, 2, WEIGHT_ROWS, columns, some) == 3, "an id outside", types[t].name, 0);
-  for (int bits = 0; bits <= (dense ? 0 : 16); bits += 8) check_products(t, blocks, w, x, columns, bits);
-  free(memory), free(w), free(x), free(some);
+/* m tokens times a weight: near the sum over what the product is said to see of them, and the same bits one by one. */
+static void check_product(const kind *of, int bits, enum fill how, int64_t rows, int64_t blocks, int64_t m) {
+  int64_t columns = blocks * of->block, bytes = blocks * of->bytes;
+  uint8_t *whole, *w = memory_for(of, rows * bytes, &whole);
+  float *x = activations(m, columns), *seen = activations(m, columns);
+  float *floats = malloc((size_t)(rows * columns) * sizeof *floats), *y = malloc((size_t)(m * rows) * sizeof *y);
+  float *other = malloc((size_t)(m * rows) * sizeof *other);
+  product p = {1, columns, {{of->id, w, rows, bits}}};
+  fill(w, rows * bytes, how, (uint64_t)(rows * 31 + blocks));
+  expect(!bits || !boostr_round_trip(boostr_rounding(of->id), bits, x, m, columns, seen), of, "round trip", bits, m);
+  expect(!boostr_widen(of->id, w, NULL, rows, rows, columns, floats), of, "widen", rows, columns);
+  expect(!boostr_product(&p, x, m, y), of, "product", bits, m);
+  expect(all_close(y, seen, floats, m, rows, columns, 2e-5), of, "a product is wrong (bits, tokens)", bits, m);
+  for (int64_t t = 0; t < m && bits; t++) {
+    expect(!boostr_product(&p, x + t * columns, 1, other), of, "product of one", bits, t);
+    expect(same_numbers(other, y + t * rows, rows), of, "a token depends on its company (bits, token)", bits, t);
+  }
+  if (bits && boostr_tiles && boostr_tiles(of->id)) { /* which may round in other blocks */
+    expect(!boostr_product_tiled(&p, x, m, other), of, "tiled product", bits, m);
+    expect(all_close(other, x, floats, m, rows, columns, bits == 8 ? 2e-2 : 1e-4), of, "a tiled product is wrong", bits, m);
+  }
+  free(whole), free(x), free(seen), free(floats), free(y), free(other);
+}
+
+static void check_kind(const kind *of) {
+  static const int64_t tokens[] = {1, 2, 3, 4, 5, 8, 9, 17}, shapes[][2] = {{1, 1}, {3, 2}, {5, 3}, {7, 18}, {17, 5}};
+  static const int all_bits[] = {8, 16, 0};
+  check_digest(of);
+  check_rows(of);
+  for (int b = boostr_rounding(of->id) ? 0 : 2; b < 3; b++) {
+    for (unsigned s = 0; s < sizeof shapes / sizeof *shapes; s++)
+      for (unsigned t = 0; t < sizeof tokens / sizeof *tokens; t++)
+        check_product(of, all_bits[b], NOISE, shapes[s][0], shapes[s][1], tokens[t]);
+    for (enum fill how = ZEROS; how < FILLS; how++) check_product(of, all_bits[b], how, 3, 3, 5);
+  }
+}
+
+/* A group of weights of several types and all widths of activations gives what its members give. */
+static void check_group(int first) {
+  enum { COLUMNS = 512, M = 3 };
+  product p = {0, COLUMNS, {{0}}};
+  uint8_t *wholes[MOST_WEIGHTS];
+  float *x = activations(M, COLUMNS), y[M * 64], alone[M * 8];
+  int64_t before = 0;
+  for (int i = first; i < KINDS && p.count < MOST_WEIGHTS; i++) {
+    int64_t rows = 1 + p.count % 7, bytes = COLUMNS / kinds[i].block * kinds[i].bytes;
+    if (boostr_rounding(kinds[i].id) < 0) continue;
+    uint8_t *w = memory_for(kinds + i, rows * bytes, wholes + p.count);
+    fill(w, rows * bytes, NOISE, (uint64_t)i);
+    p.weights[p.count++] = (weight){kinds[i].id, w, rows, p.count % 3 * 8};
+  }
+  expect(!boostr_product(&p, x, M, y), kinds + first, "a group", p.count, 0);
+  for (int i = 0; i < p.count; i++) {
+    product one = {1, COLUMNS, {p.weights[i]}};
+    int64_t rows = p.weights[i].rows;
+    expect(!boostr_product(&one, x, M, alone), kinds + first, "a member", i, 0);
+    expect(!memcmp(alone, y + M * before, (size_t)(M * rows) * 4), kinds + first, "a member of a group", i, rows);
+    before += rows;
+    free(wholes[i]);
+  }
+  free(x);
 }
 
 int main(void) {
-  int known = 0;
+  int with_kernels = 0;
   numr_set_threads(3);
   if (boostr_bind(numr_runtime_get())) return 2;
-  for (int t = 0; t < TYPES; t++) {
-    if (boostr_rounding(types[t].id) < 0) continue;
-    known++;
-    static const int64_t dense[] = {1, 7, 33, 515}, small[] = {32, 96, 1120, 2048}, large[] = {256, 512, 768, 2048};
-    for (int i = 0; i < 4; i++) check_type(t, types[t].block == 1 ? dense[i] : types[t].block == 32 ? small[i] : large[i]);
+  for (int i = 0; i < KINDS; i++) {
+    if (boostr_rounding(kinds[i].id) < 0) continue;
+    with_kernels++;
+    check_kind(kinds + i);
+    check_group(i);
   }
-  printf("%d of %d types, bits %016llx: %d checks, %d failed\n", known, TYPES, (unsigned long long)hash, checks, failures);
+  printf("%d types, %d checks, %d failed\n", with_kernels, checks, failures);
   return failures ? 1 : 0;
 }

@@ -2,13 +2,11 @@
 #include "decode.h"
 #include "dequantize.h"
 
-/* Sixteen elements less a bias, which leaves a signed byte of each, times a scale. */
-INLINE void widen16(float scale, const uint8_t *restrict bytes, int bias, float *restrict out) {
-  uint64_t less[2];
-  uint8_t each[16];
-  for (int i = 0; i < 16; i++) each[i] = (uint8_t)(bytes[i] - bias);
-  memcpy(less, each, 16);
-  for (int i = 0; i < 16 / VW; i++) vf_store(out + i * VW, vf_mul(vf_set1(scale), vf_s8(less[0], less[1], i)));
+/* Sixteen signed bytes times a scale. */
+INLINE void widen16(float scale, const uint8_t *bytes, float *restrict out) {
+  uint64_t each[2];
+  memcpy(each, bytes, 16);
+  for (int i = 0; i < 16 / VW; i++) vf_store(out + i * VW, vf_mul(vf_set1(scale), vf_s8(each[0], each[1], i)));
 }
 
 /* Scale times element less the bias of its type: what the minima of decode_iq.h come to. */
@@ -21,10 +19,11 @@ INLINE void widen256(const int type, const int bias, const uint8_t *restrict w, 
       vb v = elements256(type, w, j);
       memcpy(bytes + VB * j, &v, VB);
     }
+    for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)(bytes[i] - bias); /* now signed whatever they were */
     for (int g = 0; g < 16; g++, out += 16) {
       int run = of.width == 32 ? g / 2 : g;
       float scale = r.d * (float)(int8_t)(r.scale[run / 8] >> 8 * (run % 8));
-      widen16(scale, bytes + 16 * g, bias, out);
+      widen16(scale, bytes + 16 * g, out);
     }
   }
 }
@@ -43,20 +42,20 @@ DEFINE_WIDEN(iq4_xs, IQ4_XS, 0)
 DEFINE_WIDEN(tq1_0, TQ1_0, TRIT)
 DEFINE_WIDEN(tq2_0, TQ2_0, 1)
 
-/* The elements of one block less a bias, sixteen by sixteen. */
-INLINE void widen32(const int type, const int bias, float scale, const uint8_t *w, float *restrict out) {
+/* One block of 16 bytes of nibbles. */
+INLINE void widen32(const int8_t values[16], float scale, const uint8_t *q, float *restrict out) {
   uint8_t bytes[2 * VB];
   vb first, last;
-  elements32(type, w, 1, &first, &last);
+  looked_up_32(values, q, 0, 1, &first, &last);
   memcpy(bytes, &first, VB);
   memcpy(bytes + VB, &last, VB);
-  widen16(scale, bytes, bias, out);
-  widen16(scale, bytes + VB, bias, out + 16);
+  widen16(scale, bytes, out);
+  widen16(scale, bytes + VB, out + 16);
 }
 
 void dequantize_iq4_nl(const void *restrict row, float *restrict out, int64_t n) {
   const iq4_nl *restrict w = row;
-  for (int64_t b = 0; b < n / 32; b++) widen32(IQ4_NL, 0, half(w[b].d), (const uint8_t *)(w + b), out + 32 * b);
+  for (int64_t b = 0; b < n / 32; b++) widen32(iq4_values, half(w[b].d), w[b].q, out + 32 * b);
 }
 
 /* value * 2^(e - 128) for the values of FP4, put together from bits: subnormal results must not become zero where
@@ -70,17 +69,18 @@ static uint32_t fp4_bits(int value, uint8_t e) {
 }
 
 void dequantize_mxfp4(const void *restrict row, float *restrict out, int64_t n) {
+  static const int8_t values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   const mxfp4 *restrict w = row;
   for (int64_t b = 0; b < n / 32; b++, out += 32) {
     uint32_t bits = power_bits(w[b].e);
     float d;
     memcpy(&d, &bits, 4);
     if (w[b].e >= 2) {
-      widen32(MXFP4, 12, d, (const uint8_t *)(w + b), out);
+      widen32(values, d, w[b].q, out);
       continue;
     }
     for (int i = 0; i < 32; i++) {
-      bits = fp4_bits(fp4_values[w[b].q[i % 16] >> 4 * (i / 16) & 15] - 12, w[b].e);
+      bits = fp4_bits(values[w[b].q[i % 16] >> 4 * (i / 16) & 15], w[b].e);
       memcpy(out + i, &bits, 4);
     }
   }

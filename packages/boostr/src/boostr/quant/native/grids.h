@@ -6,12 +6,13 @@
 
 #include <stdint.h>
 
-#define GRID_BYTES8(x)                                                                            \
-  ((uint64_t)((x) & 3) | (uint64_t)((x) >> 2 & 3) << 8 | (uint64_t)((x) >> 4 & 3) << 16 |         \
+#define GRID_BYTES8(x) \
+  ((uint64_t)((x) & 3) | (uint64_t)((x) >> 2 & 3) << 8 | (uint64_t)((x) >> 4 & 3) << 16 | \
    (uint64_t)((x) >> 6 & 3) << 24 | (uint64_t)((x) >> 8 & 3) << 32 | (uint64_t)((x) >> 10 & 3) << 40 | \
    (uint64_t)((x) >> 12 & 3) << 48 | (uint64_t)((x) >> 14 & 3) << 56)
 #define GRID_BYTES4(x) \
-  ((uint32_t)((x) & 7) | (uint32_t)((x) >> 3 & 7) << 8 | (uint32_t)((x) >> 6 & 7) << 16 | (uint32_t)((x) >> 9 & 7) << 24)
+  ((uint32_t)((x) & 7) | (uint32_t)((x) >> 3 & 7) << 8 | (uint32_t)((x) >> 6 & 7) << 16 | \
+   (uint32_t)((x) >> 9 & 7) << 24)
 #define GRID_TOP4(x) \
   ((uint32_t)(((x) & 7) == 7) | (uint32_t)(((x) >> 3 & 7) == 7) << 8 | (uint32_t)(((x) >> 6 & 7) == 7) << 16 | \
    (uint32_t)(((x) >> 9 & 7) == 7) << 24)
