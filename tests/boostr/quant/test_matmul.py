@@ -182,10 +182,11 @@ def test_an_unknown_precision_is_refused() -> None:
         Product([random_weight("Q8_0", 4, 64)], "int4")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("scale", [1e-38, 1e-30, 1e30])
-def test_activations_of_extreme_size(scale: float) -> None:
+@pytest.mark.parametrize("precision", ["int8", "int16"])
+@pytest.mark.parametrize("scale", [1e-38, 1e-25, 1e30])
+def test_activations_of_extreme_size(scale: float, precision: str) -> None:
     weight, x = random_weight("Q8_0", 12, 64), activations(2, 64)
-    (y,) = Product([weight])(Tensor((x.array * np.float32(scale)).astype(np.float32)))
+    (y,) = Product([weight], precision)(Tensor((x.array * np.float32(scale)).astype(np.float32)))  # type: ignore[arg-type]
     np.testing.assert_allclose(y.array, exact(x, weight) * scale, rtol=0.2, atol=max(scale, 1e-30) * 1e-2)
 
 
