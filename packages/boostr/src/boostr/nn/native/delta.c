@@ -4,14 +4,18 @@
 
    and then the gated norm out <- out / rms(out) * weight * silu(z). Columns of S do not meet, so a head runs in blocks of
    columns that stay in the first-level cache for all rows of a span. S + k u' of one row is carried out in the sweep of
-   the next, so that a row costs one sweep: S'q of the corrected S is S'q before it plus (k.q) u. Sums go over k in an
-   order of their own, so that a result does not depend on how a sequence is cut into passes. */
+   the next, so that a row costs one sweep: S'q of the corrected S is S'q before it plus (k.q) u. A single row reads S
+   twice instead, in wider blocks, and needs no copy of it. Sums go over k in order, and both do the same operations, so
+   that a result does not depend on how a sequence is cut into passes. */
 #include <math.h>
 
 #include "memory.h"
 #include "vmath.h"
 
-#define COLUMNS 2 /* vectors of a block; with two sums each for even and odd k, eight chains of additions */
+/* Vectors of a block, two sums each: enough chains of additions, and registers for all. */
+#define COLUMNS 4
+#define COLUMNS_OF_ONE (VW == 16 ? 8 : 4) /* for a single row, whose blocks are read in the order of memory */
+#define AHEAD 1024 /* floats of S that are fetched ahead */
 #define SMALL 4   /* rows below which normalising does not cross threads */
 #define SLOT 2    /* scratch of whoever runs a head */
 
@@ -81,50 +85,66 @@ INLINE void store_some(float *p, vf v, int lanes) {
 }
 
 typedef struct {
-  vf v[COLUMNS];
+  vf v[8];
 } block;
 
+/* Rows of q, k and v lie a page or more apart, where no processor looks ahead by itself. */
+INLINE void fetch(const float *p, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) __builtin_prefetch(p + i);
+}
+
+INLINE void fetch_row(const head_job *h, int64_t t, int64_t column, int n) {
+  if (t >= h->rows) return;
+  fetch(h->k + t * h->channels, h->k_dim);
+  fetch(h->q + t * h->channels, h->k_dim);
+  fetch(h->v + t * h->channels + column, n * VW);
+}
+
+/* S at k = i and the block's column c before the pass; zero at the beginning of a sequence. */
+INLINE vf before(const head_job *h, int64_t i, int64_t column, int c, int lanes) {
+  return h->source ? load_some(h->source + i * h->v_dim + column + c * VW, lanes) : vf_zero();
+}
+
 /* One row over a block: corrects S by the row before (k_before, u), decays it, and adds up S'k and S'q.
-   `first`: S comes from `source` (0: it is zero) and there is no row before. */
-INLINE void sweep(const head_job *h, int64_t t, int64_t column, int n, int lanes, int first, float *s, block u,
+   `first`: S is that before the pass, and there is no row before. */
+INLINE void sweep(const head_job *h, int64_t t, int64_t column, int n, int lanes, int first, float *s, const block *u,
                   block *read, block *seen) {
-  const float *k = h->k + t * h->channels, *q = h->q + t * h->channels, *before = k - h->channels;
+  const float *k = h->k + t * h->channels, *q = h->q + t * h->channels, *k_before = k - h->channels;
   vf decay = vf_set1(h->decay[t * h->heads]);
-  block sums[2][2];
-  for (int c = 0; c < n; c++) sums[0][0].v[c] = sums[0][1].v[c] = sums[1][0].v[c] = sums[1][1].v[c] = vf_zero();
+  for (int c = 0; c < n; c++) read->v[c] = seen->v[c] = vf_zero();
   for (int64_t i = 0; i < h->k_dim; i++) {
-    int odd = i & 1;
     vf ki = vf_set1(k[i]), qi = vf_set1(q[i]);
     for (int c = 0; c < n; c++) {
       float *at = s + (i * n + c) * VW;
-      vf x;
-      if (!first) x = vf_fma(vf_set1(before[i]), u.v[c], vf_load(at));
-      else x = h->source ? load_some(h->source + i * h->v_dim + column + c * VW, lanes) : vf_zero();
+      vf x = first ? before(h, i, column, c, lanes) : vf_fma(vf_set1(k_before[i]), u->v[c], vf_load(at));
       x = vf_mul(x, decay);
       vf_store(at, x);
-      sums[odd][0].v[c] = vf_fma(ki, x, sums[odd][0].v[c]);
-      sums[odd][1].v[c] = vf_fma(qi, x, sums[odd][1].v[c]);
+      read->v[c] = vf_fma(ki, x, read->v[c]);
+      seen->v[c] = vf_fma(qi, x, seen->v[c]);
     }
   }
+}
+
+/* The correction u of row t, and its result. */
+INLINE void finish(const head_job *h, int64_t t, int64_t column, int n, int lanes, const block *read, const block *seen,
+                   block *u) {
+  vf beta = vf_set1(h->beta[t * h->heads]);
+  vf match = vf_set1(dot(h->k + t * h->channels, h->q + t * h->channels, h->k_dim));
   for (int c = 0; c < n; c++) {
-    read->v[c] = vf_add(sums[0][0].v[c], sums[1][0].v[c]);
-    seen->v[c] = vf_add(sums[0][1].v[c], sums[1][1].v[c]);
+    vf v = load_some(h->v + t * h->channels + column + c * VW, lanes);
+    u->v[c] = vf_mul(beta, vf_sub(v, read->v[c]));
+    store_some(h->out + t * h->heads * h->v_dim + column + c * VW, vf_fma(match, u->v[c], seen->v[c]), lanes);
   }
 }
 
 /* All rows over `n` vectors of columns, of which each has `lanes` (fewer than VW only with n = 1). */
-INLINE void run_block(const head_job *h, int64_t column, int n, int lanes, float *s) {
-  block u = {{vf_zero()}}, read, seen;
+INLINE void run_rows(const head_job *h, int64_t column, int n, int lanes, float *s) {
+  block u, read, seen;
   for (int64_t t = 0; t < h->rows; t++) {
-    if (t) sweep(h, t, column, n, lanes, 0, s, u, &read, &seen);
-    else sweep(h, t, column, n, lanes, 1, s, u, &read, &seen);
-    vf beta = vf_set1(h->beta[t * h->heads]);
-    vf match = vf_set1(dot(h->k + t * h->channels, h->q + t * h->channels, h->k_dim));
-    for (int c = 0; c < n; c++) {
-      vf v = load_some(h->v + t * h->channels + column + c * VW, lanes);
-      u.v[c] = vf_mul(beta, vf_sub(v, read.v[c]));
-      store_some(h->out + t * h->heads * h->v_dim + column + c * VW, vf_fma(match, u.v[c], seen.v[c]), lanes);
-    }
+    fetch_row(h, t + 1, column, n);
+    if (t) sweep(h, t, column, n, lanes, 0, s, &u, &read, &seen);
+    else sweep(h, t, column, n, lanes, 1, s, &u, &read, &seen);
+    finish(h, t, column, n, lanes, &read, &seen, &u);
   }
   const float *k = h->k + (h->rows - 1) * h->channels;
   for (int64_t i = 0; i < h->k_dim; i++)
@@ -134,11 +154,42 @@ INLINE void run_block(const head_job *h, int64_t column, int n, int lanes, float
     }
 }
 
-static void run_head(const head_job *h, float *s) {
+/* The same for a single row. */
+INLINE void run_row(const head_job *h, int64_t column, int n, int lanes) {
+  block u, read, seen;
+  vf decay = vf_set1(*h->decay);
+  for (int c = 0; c < n; c++) read.v[c] = seen.v[c] = vf_zero();
+  for (int64_t i = 0; i < h->k_dim; i++) {
+    if (h->source) fetch(h->source + i * h->v_dim + column + AHEAD, n * VW);
+    for (int c = 0; c < n; c++) {
+      vf x = vf_mul(before(h, i, column, c, lanes), decay);
+      read.v[c] = vf_fma(vf_set1(h->k[i]), x, read.v[c]);
+      seen.v[c] = vf_fma(vf_set1(h->q[i]), x, seen.v[c]);
+    }
+  }
+  finish(h, 0, column, n, lanes, &read, &seen, &u);
+  for (int64_t i = 0; i < h->k_dim; i++)
+    for (int c = 0; c < n; c++) {
+      vf x = vf_fma(vf_set1(h->k[i]), u.v[c], vf_mul(before(h, i, column, c, lanes), decay));
+      store_some(h->target + i * h->v_dim + column + c * VW, x, lanes);
+    }
+}
+
+INLINE void run_block(const head_job *h, int64_t column, int n, int lanes, int one, float *s) {
+  if (one) run_row(h, column, n, lanes);
+  else run_rows(h, column, n, lanes, s);
+}
+
+INLINE void run_blocks(const head_job *h, int n, int one, float *s) {
   int64_t column = 0;
-  for (; column + COLUMNS * VW <= h->v_dim; column += COLUMNS * VW) run_block(h, column, COLUMNS, VW, s);
-  for (; column + VW <= h->v_dim; column += VW) run_block(h, column, 1, VW, s);
-  if (column < h->v_dim) run_block(h, column, 1, (int)(h->v_dim - column), s);
+  for (; column + n * VW <= h->v_dim; column += n * VW) run_block(h, column, n, VW, one, s);
+  for (; column + VW <= h->v_dim; column += VW) run_block(h, column, 1, VW, one, s);
+  if (column < h->v_dim) run_block(h, column, 1, (int)(h->v_dim - column), one, s);
+}
+
+static void run_head(const head_job *h, float *s) {
+  if (h->rows == 1) run_blocks(h, COLUMNS_OF_ONE, 1, s);
+  else run_blocks(h, COLUMNS, 0, s);
 }
 
 /* out <- out / rms(out) * weight * silu(z) */
@@ -177,7 +228,10 @@ static void run_heads(void *ctx, int64_t lo, int64_t hi) {
     };
     run_head(&h, s);
     const float *z = j->z + span->row * width + head * net->v_dim;
-    for (int64_t t = 0; t < span->rows; t++) gated_norm(net, h.out + t * width, z + t * width);
+    for (int64_t t = 0; t < span->rows; t++) {
+      if (t + 2 < span->rows) fetch(z + (t + 2) * width, net->v_dim);
+      gated_norm(net, h.out + t * width, z + t * width);
+    }
   }
 }
 
