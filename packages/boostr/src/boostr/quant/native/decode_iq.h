@@ -60,10 +60,15 @@ INLINE uint64_t tail_signs(const uint8_t *p, int step, int j) {
 }
 
 /* The top four bits of eight such tails, a byte each. */
-INLINE uint64_t tail_scales(const uint8_t *p, int step) {
+INLINE uint64_t tail_scales(const uint8_t *p, const int step) {
+#if VW == 16
+  if (step == 4) return (uint64_t)_mm_cvtsi128_si64(_mm256_cvtepi32_epi8(_mm256_srli_epi32(ymm_load(p), 28)));
+  return (uint64_t)_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(_mm512_srli_epi64(vb_load(p - 4), 60))); /* after 4 bytes more */
+#else
   uint64_t scales = 0;
   for (int i = 0; i < 8; i++) scales |= (uint64_t)(p[i * step + 3] >> 4) << 8 * i;
   return scales;
+#endif
 }
 
 /* Scales 2 s + 1 of runs of 32 or of 16, whose minima take back a bias. */
