@@ -144,15 +144,3 @@ def test_prompts_typed_one_by_one(blazr: Blazr, network: Any, monkeypatch: pytes
     assert done.stdout == "xyz\nz\n"
     assert "the prompt has 300 tokens" in done.stderr
     assert re.search(r" 1 w\n +2 x{300}\n(.*\n)* +1 y\n", done.stderr)
-
-
-@pytest.mark.parametrize("command", ["run", "generate"])
-def test_an_adapter_changes_what_is_said(command: str, blazr: Blazr, tmp_path: Path) -> None:
-    adapter = write_adapter(tmp_path / "tuned", 3)
-    plain, tuned = (
-        blazr(command, str(BASE), "-p", "hello", "--max-tokens", "8", "--temperature", "0", *flags)
-        for flags in ((), ("--lora", f"{adapter}=mine"))
-    )
-    assert (plain.exit_code, tuned.exit_code) == (0, 0), tuned.stderr
-    assert tuned.stdout != plain.stdout
-    assert "under the adapter mine (rank 4, 4 modules)" in tuned.stderr

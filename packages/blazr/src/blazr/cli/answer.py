@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from blazr.cli.console import dim, note
 from blazr.config import GenerationSettings
+from blazr.errors import SettingsError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -36,6 +37,8 @@ def write_answer(
     from boostr.generate.decode import decode
     from boostr.generate.params import SamplingParams
 
+    if sys.stdout is None:
+        raise SettingsError("stdout is closed: there is nowhere to write the text")
     texts: list[str] = []
     tokens = 0
     interrupted = False

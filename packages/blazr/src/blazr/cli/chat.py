@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from blazr.cli.answer import report, write_answer
-from blazr.cli.console import note
+from blazr.cli.console import is_terminal, note
 from blazr.cli.options import RUNTIME, SAMPLING, cpu_option, lora_option, model_argument, pick_model, settings_options
 from blazr.cli.prompts import read_lines
 from blazr.config import Settings
@@ -38,7 +39,7 @@ def chat(
     verbose: bool,
     lora: str | None,
     settings: Settings,
-) -> None:
+) -> int:
     """Talk with a model, turn by turn. Lines piped in are turns too."""
     from blazr.cli.loading import load_for_command
 
@@ -51,6 +52,8 @@ def chat(
         if line.strip() in ("/exit", "/quit"):
             break
         conversation.take(line, verbose)
+    # A person sees the errors; a script sees the exit status.
+    return 1 if conversation.failed and not is_terminal(sys.stdin) else 0
 
 
 class Conversation:
@@ -60,6 +63,7 @@ class Conversation:
         self._model = model
         self._settings = settings
         self._system = system
+        self.failed = False  # some turn was not answered
         self.messages: list[dict[str, str]] = []
         self.clear()
 
@@ -89,9 +93,11 @@ class Conversation:
         try:
             answer = write_answer(self._model, self._model.encode_chat(messages), self._settings.generation)
         except ContextLengthError as error:
+            self.failed = True
             note(f"Error: the conversation has {error.n_prompt} tokens of {error.n_ctx}: /clear starts over")
             return
         except BoostrError as error:
+            self.failed = True
             note(f"Error: {error}")
             return
         self.messages = [*messages, {"role": "assistant", "content": answer.text}]

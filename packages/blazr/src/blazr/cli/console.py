@@ -4,27 +4,45 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import traceback
+from typing import TextIO
 
 import click
 
-__all__ = ["describe_error", "dim", "note", "set_up_logging", "show_error"]
+__all__ = ["describe_error", "dim", "is_terminal", "note", "printable", "set_up_logging", "show_error"]
 
 _OWN_ERRORS = {"BlazrError", "BoostrError", "NumrError"}  # by name: importing the trees would import NumPy
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 _LEVELS = ("debug", "info", "warning", "error")
+
+
+class _Styled(str):
+    """Text whose escapes are ours."""
 
 
 def note(text: str, *, nl: bool = True) -> None:
     """A line for the person at the terminal."""
-    click.echo(text, err=True, nl=nl)
+    click.echo(text if isinstance(text, _Styled) else printable(text), err=True, nl=nl)
 
 
 def dim(text: str) -> str:
     """Dimmed where stderr is a terminal that shows colours and nobody set NO_COLOR."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty():
+    text = printable(text)
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal(sys.stderr):
         return text
-    return click.style(text, dim=True)
+    return _Styled(click.style(text, dim=True))
+
+
+def printable(text: str) -> str:
+    """Control characters spelled out: names in files and messages of templates must not command the terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """False for a stream that was closed before the program began, which Python shows as None."""
+    return stream is not None and stream.isatty()
 
 
 def show_error(error: BaseException) -> None:
@@ -54,5 +72,13 @@ def set_up_logging(default: str = "warning") -> None:
     level = os.environ.get("BLAZR_LOG", "").lower() or default
     if level not in _LEVELS:
         raise click.UsageError(f"environment variable BLAZR_LOG must be one of {', '.join(_LEVELS)}, not {level!r}")
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if not logging.getLogger().handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(handlers=[handler])
     logging.getLogger("blazr").setLevel(level.upper())  # again, where a command asks for more than the program did
+
+
+class _PrintableFormatter(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return printable(super().formatMessage(record))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from blazr import __version__
+from blazr.cli.console import printable
 from blazr.cli.options import model_argument, pick_model, settings_options
 from blazr.config import Settings
 
@@ -44,7 +45,7 @@ def info(model: str | None, model_flag: str | None, system: bool, as_json: bool,
     shown = [(label, value) for label, value in rows if value not in (None, "")]
     width = max(len(label) for label, _ in shown) + 2
     for label, value in shown:
-        click.echo(f"{label + ':':<{width}}{value}")
+        click.echo(printable(f"{label + ':':<{width}}{value}"))
 
 
 def _model_rows(facts: ModelFacts) -> list[tuple[str, Any]]:

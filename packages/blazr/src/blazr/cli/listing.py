@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from blazr.cli.console import note
+from blazr.cli.console import note, printable
 from blazr.cli.options import settings_options
 from blazr.config import Settings
 
@@ -29,7 +29,7 @@ def list_models(verbose: bool, settings: Settings) -> None:
         note(f"no models in {directory} (BLAZR_MODEL_DIR names another directory; blazr pull fetches one)")
         return
     for line in _aligned([_row(model, verbose) for model in models]):
-        click.echo(line)
+        click.echo(printable(line))
 
 
 def _row(model: ResolvedModel, verbose: bool) -> list[str]:

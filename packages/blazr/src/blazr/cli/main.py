@@ -53,7 +53,8 @@ def _exit_with(parse_and_run: Callable[[], Any]) -> None:
     try:
         result = parse_and_run()
         status = result if isinstance(result, int) else 0
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         status = error.exit_code

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from blazr.cli.console import note
+from blazr.cli.console import is_terminal, note
 
 __all__ = ["data_directory", "read_lines", "read_prompt"]
 
@@ -19,7 +19,10 @@ HISTORY_LINES = 1000
 def read_prompt(prompt: str | None) -> str | None:
     """The text of --prompt; `-`, or nothing with something piped in, reads stdin. None: ask at the terminal."""
     if prompt is not None and prompt != "-":
-        return prompt
+        # Bytes of the command line that are no UTF-8 come as lone surrogates; from a pipe they are replaced too.
+        return prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if sys.stdin is None:
+        raise click.UsageError("no prompt: stdin is closed; give --prompt")
     if prompt is None and sys.stdin.isatty():
         return None
     text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
@@ -31,7 +34,7 @@ def read_prompt(prompt: str | None) -> str | None:
 def read_lines(prompt: str, history: str) -> Iterator[str]:
     """Typed lines until the end of input, remembered in `history`. Ctrl-C drops the line and asks again."""
     file = data_directory() / history
-    remembering = sys.stdin.isatty() and _start_history(file)
+    remembering = is_terminal(sys.stdin) and _start_history(file)
     while True:
         try:
             yield _ask(prompt)
@@ -42,7 +45,7 @@ def read_lines(prompt: str, history: str) -> Iterator[str]:
             continue
         if remembering:
             _save_history(file)
-    if sys.stdin.isatty():
+    if is_terminal(sys.stdin):
         note("")
 
 
@@ -58,9 +61,11 @@ def data_directory() -> Path:
 
 
 def _ask(prompt: str) -> str:
+    if sys.stdin is None:
+        raise EOFError
     if not sys.stdin.isatty():
         return input()
-    if sys.stdout.isatty():
+    if is_terminal(sys.stdout):
         return input(prompt)
     note(prompt, nl=False)  # stdout is a file: what is typed at must not end up in it
     return input()

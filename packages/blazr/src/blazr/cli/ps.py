@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from blazr.cli.console import note
+from blazr.cli.console import note, printable
 from blazr.cli.options import settings_options
 from blazr.config import Settings
 from blazr.errors import BlazrError
@@ -31,7 +31,8 @@ def ps(server: str, settings: Settings) -> None:
         from blazr.progress import format_bytes
 
         expiry = model.get("expires_at") or "stays loaded"
-        click.echo(f"{model.get('name', '?')}  {format_bytes(int(model.get('size') or 0))}  {expiry}")
+        line = f"{model.get('name', '?')}  {format_bytes(int(model.get('size') or 0))}  {expiry}"
+        click.echo(printable(line))
 
 
 def _running(server: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:

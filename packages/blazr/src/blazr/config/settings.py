@@ -20,6 +20,7 @@ from blazr.config.values import (
     key,
     number,
     optional,
+    secrets,
     size,
     text,
     texts,
@@ -34,7 +35,7 @@ class ServerSettings:
     host: str = key("0.0.0.0", text, "Address to bind to.")
     port: int = key(8080, integer(0, 65535), "Port to listen on; 0 takes a free one.")
     model: str | None = key(None, optional(text), "Model to load before the server reports ready.", "none: on demand")
-    api_keys: tuple[str, ...] = key((), texts, "Keys a client must send one of; none means no authentication.")
+    api_keys: tuple[str, ...] = key((), secrets, "Keys a client must send one of; none means no authentication.")
     api_key_file: str | None = key(None, optional(text), "File with one key a line; # starts a comment.")
     tls_cert: str | None = key(None, optional(text), "Certificate chain (PEM); needs server.tls_key.")
     tls_key: str | None = key(None, optional(text), "Private key (PEM); needs server.tls_cert.")
@@ -67,7 +68,7 @@ class InferenceSettings:
     max_context_len: int | None = key(
         None, optional(integer(1)), "Longest context in tokens; shorter saves memory.", "the model's own"
     )
-    threads: int | None = key(None, optional(integer(1, 1024)), "Threads for computing.", "one for each core")
+    threads: int | None = key(None, optional(integer(1, 256)), "Threads for computing.", "one for each core")
     precise: bool = key(False, boolean, "Keep activations in float32: slower, no rounding to integers.")
     activations: str | None = key(
         None,

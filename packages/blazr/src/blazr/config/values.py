@@ -17,6 +17,7 @@ _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _DURATION = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ms|s|m|h|)", re.IGNORECASE)
+LARGEST_INTEGER = 2**63 - 1  # what TOML has, and more than anything here needs
 _SIZE_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _DURATION_SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -36,11 +37,12 @@ def integer(minimum: int | None = None, maximum: int | None = None) -> Converter
     """Whole numbers in [minimum, maximum]; a float or a bool is not one."""
 
     def convert(value: object) -> int:
-        if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value.strip()):
+        if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,40}", value.strip()):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError("must be a whole number")
         _within(value, minimum, maximum)
+        _within(value, -LARGEST_INTEGER - 1, LARGEST_INTEGER)
         return value
 
     return Converter("integer", convert)
@@ -104,6 +106,14 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(_text(item) for item in value)
 
 
+def _secrets(value: object) -> tuple[str, ...]:
+    """Texts that an HTTP header can carry."""
+    for secret in (found := _texts(value)):
+        if not (secret.isascii() and secret.isprintable()) or " " in secret:
+            raise ValueError("must hold only visible ASCII characters, since no client could send others")
+    return found
+
+
 def _token_biases(value: object) -> dict[int, float]:
     """A table from token id to a bias in [-100, 100]. As text: a JSON object."""
     if isinstance(value, str):
@@ -135,6 +145,7 @@ def _duration(value: object) -> float:
 boolean = Converter("true|false", _boolean)
 text = Converter("text", _text)
 texts = Converter("list", _texts)
+secrets = Converter("list", _secrets)
 token_biases = Converter("table", _token_biases)
 size = Converter("size", _size)
 duration = Converter("time", _duration)

@@ -11,6 +11,9 @@ from blazr.errors import RequestTimeoutError
 
 __all__ = ["Generation", "Mailbox", "deadline_error"]
 
+MOST_UNREAD = 256  # events; beyond them the lane lets the request rest until its consumer has read
+_ENOUGH_READ = MOST_UNREAD // 2
+
 
 class Generation:
     """An async iterator of events, ended by Completed; the request's error is raised from it.
@@ -28,6 +31,13 @@ class Generation:
         self._events: deque[Event | Exception] = deque()
         self._arrived = asyncio.Event()
         self._ended = False
+        self._put = 0  # counted on the lane's thread
+        self._taken = 0  # counted on the event loop
+
+    @property
+    def full(self) -> bool:
+        """Whether its consumer is so far behind that nothing more should be generated for it."""
+        return self._put - self._taken >= MOST_UNREAD and not self.cancelled
 
     def cancel(self) -> None:
         """Nobody reads any more. Does nothing after the end."""
@@ -44,6 +54,9 @@ class Generation:
         if not self._events:
             await self._wait()
         event = self._events.popleft()
+        self._taken += 1
+        if self._put - self._taken == _ENOUGH_READ:
+            self._wake()
         if isinstance(event, Exception):
             self._ended = True
             raise event
@@ -77,6 +90,10 @@ class Generation:
             self._ended = True
             raise deadline_error(self.submitted) from None
 
+    def counted(self) -> None:
+        """Called on the lane's thread for every event on its way."""
+        self._put += 1
+
     def deliver(self, event: Event | Exception) -> None:
         """Called on the event loop by the mailbox."""
         self._events.append(event)
@@ -92,6 +109,7 @@ class Mailbox:
     def put(self, generation: Generation, event: Event | Exception) -> None:
         """Queue an event until `post`."""
         if not generation.cancelled:
+            generation.counted()
             self._letters.setdefault(generation.loop, []).append((generation, event))
 
     def post(self) -> None:

@@ -79,13 +79,18 @@ class Scheduler:
         self._gauges()
 
     def pending(self) -> bool:
-        return bool(self._decoding or self._prompts or self._queue)
+        # A request whose consumer does not read rests; it may rest in a slot that a queued one waits for.
+        if self._prompts or self._ready():
+            return True
+        with self._lock:
+            left = any(job.generation.cancelled for job in self._queue)
+            return left or bool(self._queue and self._has_room(self._used()))
 
     def run(self) -> None:
         """Drop what nobody waits for, admit what fits, and run one step."""
         self._sweep()
         self._admit()
-        plan = plan_step(self._decoding, self._prompts, self.budget.tokens)
+        plan = plan_step(self._ready(), self._prompts, self.budget.tokens)
         if plan.decodes or plan.chunks:
             started = time.monotonic()
             for part in plan.passes():
@@ -108,6 +113,11 @@ class Scheduler:
         try:
             hidden = self.model.network.forward(plan.batch())
             rows = np.asarray(self.model.network.logits(hidden)) if hidden.shape[0] else np.empty((0, 0), np.float32)
+        except MemoryError as error:  # boostr's DeviceMemoryError among them: states are as they were before the step
+            newest = max(plan.jobs, key=lambda job: job.generation.submitted)
+            logger.warning("no memory for a step of model %s: its newest request ends: %s", self._name, error)
+            self._end(newest, error)
+            return
         except Exception as error:  # whatever a model raises belongs to the requests of this step, not to the lane
             logger.exception("a step of model %s failed", self._name)
             for job in plan.jobs:
@@ -182,9 +192,9 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Begin queued requests while there are free sequence slots; one that is larger than all slots runs alone."""
-        used = len(self._decoding) + sum(job.request.n for job in self._prompts)
+        used = self._used()
         with self._lock:
-            while self._queue and (not used or used + self._queue[0].request.n <= self.limits.max_sequences):
+            while self._queue and self._has_room(used):
                 job = self._queue.popleft()
                 used += job.request.n
                 job.started_at = time.monotonic()
@@ -192,6 +202,15 @@ class Scheduler:
         for job in self._prompts:
             if job.state is None:
                 job.state = self.model.new_state()
+
+    def _ready(self) -> list[Sequence]:
+        return [one for one in self._decoding if not one.job.generation.full]
+
+    def _used(self) -> int:
+        return len(self._decoding) + sum(job.request.n for job in self._prompts)
+
+    def _has_room(self, used: int) -> bool:
+        return not used or used + self._queue[0].request.n <= self.limits.max_sequences
 
     def _sweep(self) -> None:
         """End requests whose client is gone or whose time is up, wherever they are."""

@@ -124,9 +124,10 @@ class Models(Protocol[LaneT]):
 
         `name` None means `default_name`; "base:name", or `adapter` beside the base's name, means a variant.
         `keep_alive` is in seconds from the release: 0 unloads as soon as nobody holds the model, a negative or infinite
-        number keeps it for ever, None leaves the store's default; a variant's use is a use of its base. Raises ModelNotFoundError,
-        RequestError, ModelLoadError, ModelMemoryError, OverloadedError, ShuttingDownError. Cancelling a waiter does not
-        cancel the load.
+        number keeps it for ever, None leaves the store's default; a variant's use is a use of its base.
+
+        Raises ModelNotFoundError, RequestError, ModelLoadError, ModelMemoryError, OverloadedError, ShuttingDownError.
+        Cancelling a waiter does not cancel the load.
         """
         ...
 

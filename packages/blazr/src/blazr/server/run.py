@@ -149,6 +149,7 @@ def _config(settings: ServerSettings, listener: socket.socket) -> Config:
     config = Config()
     config.bind = [f"fd://{listener.detach()}"]
     config.certfile, config.keyfile = settings.tls_cert, settings.tls_key
+    config.alpn_protocols = ["http/1.1"]
     config.backlog = _BACKLOG
     config.graceful_timeout = _CLOSE_SECONDS
     config.include_server_header = False

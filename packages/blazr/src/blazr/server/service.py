@@ -1,6 +1,7 @@
 """What every route needs: the models, the settings, the metrics, and whether the server still takes work."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -25,6 +26,7 @@ class Service:
     ping_seconds: float = 15.0  # silence on a stream before a comment line keeps the connection alive
     draining: bool = False
     open_requests: int = 0  # being answered now, probes not counted
+    long_texts: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "blazr-long-text"))
     idle: asyncio.Event = field(default_factory=asyncio.Event)  # set while there are none
 
     def check_accepting(self) -> None:

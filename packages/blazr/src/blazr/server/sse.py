@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 from blazr.server.errors import describe_error
 from blazr.server.replies import encode_json
 from blazr.server.service import request_id_of
+from blazr.server.waiting import ClientStalledError
 
 __all__ = ["EventStream"]
 
@@ -44,6 +45,8 @@ class EventStream:
                 line = b": ping\n\n" if chunk is None else b"data: " + encode_json(chunk) + b"\n\n"
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             last = b"data: [DONE]\n\n"
+        except ClientStalledError:
+            raise
         except Exception as error:  # the status line is gone: the error must travel as an event
             last = b"data: " + encode_json(describe_error(error, request_id_of(scope))[1]) + b"\n\n"
         await send({"type": "http.response.body", "body": last, "more_body": True})

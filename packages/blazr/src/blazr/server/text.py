@@ -1,6 +1,5 @@
 """POST /tokenize, /detokenize and /apply-template: the text side of a model, without running it."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,6 +16,7 @@ from blazr.server.openai.sampling import keep_alive_seconds
 from blazr.server.openai.schemas import ChatRequest
 from blazr.server.replies import json_reply
 from blazr.server.service import service_of
+from blazr.server.texts import in_turn
 
 __all__ = ["apply_template", "detokenize", "tokenize"]
 
@@ -42,8 +42,13 @@ async def tokenize(request: Request, body: bytes) -> ASGIApp:
     asked = parse_body(body, TokenizeRequest)
     async with _leased(request, asked) as lease:
         tokenizer = lease.model.require_tokenizer()
-        ids = await asyncio.to_thread(
-            tokenizer.encode, asked.content, add_special=asked.add_special, parse_special=asked.parse_special
+        ids = await in_turn(
+            service_of(request),
+            len(body),
+            tokenizer.encode,
+            asked.content,
+            add_special=asked.add_special,
+            parse_special=asked.parse_special,
         )
     return json_reply({"tokens": ids})
 
@@ -58,7 +63,7 @@ async def detokenize(request: Request, body: bytes) -> ASGIApp:
                 raise RequestError(
                     f"tokens holds {token}; this model's ids are 0 to {tokenizer.vocab_size - 1}", "tokens"
                 )
-        text = await asyncio.to_thread(tokenizer.decode, asked.tokens, skip_special=False)
+        text = await in_turn(service_of(request), len(body), tokenizer.decode, asked.tokens, skip_special=False)
     return json_reply({"content": text})
 
 
@@ -66,7 +71,7 @@ async def apply_template(request: Request, body: bytes) -> ASGIApp:
     """A chat request -> {prompt}: what /v1/chat/completions would run. Sampling fields play no part."""
     asked = parse_body(body, ChatRequest)
     async with _leased(request, asked) as lease:
-        conversation = await asyncio.to_thread(render_conversation, asked, lease.model)
+        conversation = await in_turn(service_of(request), len(body), render_conversation, asked, lease.model)
     return json_reply({"prompt": conversation.text})
 
 

@@ -5,17 +5,25 @@ work, whatever it is doing: waiting for a model to load, in the queue, in the mi
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from blazr.server.service import service_of
+from blazr.server.service import request_id_of, service_of
 
-__all__ = ["Handler", "WaitingEndpoint"]
+__all__ = ["ClientStalledError", "Handler", "WaitingEndpoint"]
 
 Handler = Callable[[Request, bytes], Awaitable[ASGIApp]]
 CLIENT_CLOSED = 499  # for the log and the metrics; nobody receives it
+WRITE_SECONDS = 20.0  # a client that takes nothing for so long is treated as one that left
+
+logger = logging.getLogger("blazr.server")
+
+
+class ClientStalledError(Exception):
+    """The client does not read its answer. Nothing can be told to it."""
 
 
 class WaitingEndpoint:
@@ -37,7 +45,11 @@ class WaitingEndpoint:
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
-                work.result()
+                try:
+                    work.result()
+                except ClientStalledError:
+                    logger.info("request %s: its client does not read the answer", request_id_of(scope))
+                    scope["blazr.status"] = CLIENT_CLOSED
             else:
                 scope["blazr.status"] = CLIENT_CLOSED
         finally:
@@ -48,7 +60,20 @@ class WaitingEndpoint:
 
     async def _answer(self, request: Request, body: bytes, send: Send) -> None:
         response = await self._handler(request, body)
-        await response(request.scope, request.receive, send)
+        await response(request.scope, request.receive, _impatient(send))
+
+
+def _impatient(send: Send) -> Send:
+    async def bounded(message: Message) -> None:
+        try:
+            async with asyncio.timeout(WRITE_SECONDS) as timeout:
+                await send(message)
+        except TimeoutError as error:
+            if not timeout.expired():
+                raise
+            raise ClientStalledError from error
+
+    return bounded
 
 
 async def _client_gone(receive: Receive) -> None:

@@ -1,6 +1,5 @@
 """POST /v1/chat/completions: a conversation in, OpenAI's chat.completion objects out, whole or as a stream."""
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator
@@ -22,6 +21,7 @@ from blazr.server.openai.schemas import ChatRequest
 from blazr.server.openai.streaming import start_stream
 from blazr.server.replies import json_reply
 from blazr.server.service import deadline_of, service_of
+from blazr.server.texts import in_turn
 from boostr.generate import Piece
 
 __all__ = ["chat_completions"]
@@ -44,7 +44,7 @@ async def chat_completions(request: Request, body: bytes) -> ASGIApp:
         )
     )
     try:
-        conversation = await asyncio.to_thread(render_conversation, asked, running.lease.model)
+        conversation = await in_turn(service, len(body), render_conversation, asked, running.lease.model)
         running.submit([GenerationRequest(conversation.ids, params, n, deadline_of(request.scope))])
         answer = _Answer(running, asked, conversation, n)
         if asked.stream:

@@ -1,6 +1,5 @@
 """POST /v1/completions: prompts in, OpenAI's text_completion objects out, whole or as a stream."""
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator
@@ -21,6 +20,7 @@ from blazr.server.openai.schemas import CompletionRequest
 from blazr.server.openai.streaming import start_stream
 from blazr.server.replies import json_reply
 from blazr.server.service import deadline_of, service_of
+from blazr.server.texts import in_turn
 from boostr.generate import Piece
 
 __all__ = ["completions"]
@@ -48,7 +48,9 @@ async def completions(request: Request, body: bytes) -> ASGIApp:
         )
     )
     try:
-        prompts = await asyncio.to_thread(read_prompts, asked.prompt, asked.context or (), running.lease.model)
+        prompts = await in_turn(
+            service, len(body), read_prompts, asked.prompt, asked.context or (), running.lease.model
+        )
         prompt_logprobs = top if asked.echo else None
         running.submit(
             [

@@ -9,6 +9,7 @@ from typing import Any
 
 from blazr.errors import RequestError
 from blazr.server.openai.schemas import ChatRequest
+from blazr.server.texts import refuse_hopeless
 from boostr.chat import (
     RESERVED_VARIABLES,
     ChatTemplate,
@@ -51,6 +52,7 @@ def render_conversation(fields: ChatRequest, model: LanguageModel) -> Conversati
             name = "tools" if tools else "template"
             raise RequestError(f"{name} cannot be used with raw, which renders no template", name)
         text = "\n".join(str(message["content"]) for message in normalize_messages(messages))
+        refuse_hopeless(text, model)
         return Conversation(text, tokenizer.encode(text), False, _opens_thinking(text))
     template = _template(fields.template, model)
     if tools and "tools" not in (template.tool_text or template.text):
@@ -63,6 +65,7 @@ def render_conversation(fields: ChatRequest, model: LanguageModel) -> Conversati
     ask = True if fields.add_generation_prompt is None else fields.add_generation_prompt
     segments = template.render_segments(messages, tools=tools, add_generation_prompt=ask, **_variables(fields))
     text = "".join(part for part, _ in segments)
+    refuse_hopeless(text, model)
     return Conversation(text, encode_chat(tokenizer, segments), bool(tools), _opens_thinking(text))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blazr.errors import RequestError
+from blazr.server.texts import refuse_hopeless
 from boostr.generate.language_model import LanguageModel
 
 __all__ = ["MAX_PROMPTS", "Prompt", "read_prompts"]
@@ -45,6 +46,7 @@ def _split(value: Any) -> list[Any]:
 def _encode(prompt: str | list[int], context: Sequence[int], model: LanguageModel) -> Prompt:
     tokenizer = model.require_tokenizer()
     if isinstance(prompt, str):
+        refuse_hopeless(prompt, model)
         # Ids of an earlier turn already begin with whatever the model wants at a beginning.
         ids = tokenizer.encode(prompt, add_special=not context)
         text = prompt
