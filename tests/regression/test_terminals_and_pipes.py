@@ -1,13 +1,11 @@
-"""What a hostile file name, a closed stream or a strange byte does to the command line: nothing worse than a message."""
+"""A hostile file name, a closed stream or a strange byte on the command line: a message, and nothing worse."""
 
 import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -19,11 +17,6 @@ from blazr.errors import SettingsError
 
 DATA = Path(__file__).parents[1] / "data"
 BASE = DATA / "gguf" / "models" / "llama-bpe-Q4_K_M.gguf"
-
-
-def blazr(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "blazr", *arguments]
-    return subprocess.run(command, capture_output=True, timeout=120, check=False, **options)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such file names")
@@ -75,8 +68,3 @@ def test_numbers_beyond_all_bounds_are_told_the_bound() -> None:
 def test_keys_that_no_client_can_send_are_refused(key: str) -> None:
     with pytest.raises(SettingsError, match="api_keys must hold only visible ASCII"):
         load_settings({("server", "api_keys"): [key]}, environ={})
-
-
-def test_click_errors_are_errors_of_use() -> None:
-    with pytest.raises(click.UsageError):
-        CliRunner().invoke(cli, ["run"], standalone_mode=False, catch_exceptions=False)

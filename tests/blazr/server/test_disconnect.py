@@ -77,9 +77,10 @@ async def test_leaving_while_queued(rig_of: Any) -> None:
     await rig.listen()
     rig.model.tiny.gate.clear()
     async with Visitor(rig, {"prompt": "a\n", "max_tokens": 2}) as first:
-        await until(lambda: rig.store.leases == 1)
+        lane = rig.store.lanes["tiny"]
+        await until(lambda: (lane.active, lane.queued) == (1, 0))
         async with Visitor(rig, {"prompt": "b\n", "max_tokens": 100}):
-            await until(lambda: rig.store.lanes["tiny"].queued == 1)
+            await until(lambda: lane.queued == 1)
         await until(lambda: rig.store.leases == 1)
         rig.model.tiny.gate.set()
         assert b"200" in await first.reader.readline()
