@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from blazr.config import ServerSettings
-from blazr.errors import ModelLoadError, SettingsError
+from blazr.errors import ModelLoadError, SettingsError, ShuttingDownError
 from blazr.server.run import bind_socket, check_certificate
 from tests.support.tiny import TinyModel, says
 
@@ -105,6 +105,19 @@ async def test_health_is_503_while_the_start_model_loads(rig_of: Any) -> None:
     async with asyncio.timeout(2):
         while (await rig.get("/health")).status_code != 200:
             await asyncio.sleep(0.005)
+
+
+async def test_stopping_while_the_start_model_loads_is_no_error(rig_of: Any) -> None:
+    rig = rig_of(TinyModel())
+
+    async def start() -> None:
+        await rig.shutdown.wait()
+        raise ShuttingDownError("the server is shutting down")
+
+    await rig.listen(start=start)
+    rig.shutdown.set()
+    async with asyncio.timeout(30):
+        await rig.serving
 
 
 async def test_a_start_model_that_fails_ends_the_server_with_its_error(rig_of: Any) -> None:

@@ -77,7 +77,11 @@ async def url(files: Files) -> AsyncIterator[str]:
     serving = asyncio.create_task(
         serve_app(app, start=store.start, shutdown=shutdown, on_listening=listening.set_result)
     )
-    yield await listening
+    url = await listening
+    while not store.ready:
+        assert not serving.done(), serving.result()
+        await asyncio.sleep(0.01)
+    yield url
     shutdown.set()
     await serving
 

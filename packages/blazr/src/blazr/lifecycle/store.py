@@ -265,7 +265,9 @@ class ModelStore(Generic[LaneT]):
 
     def _load_ended(self, key: Hashable, task: asyncio.Task[None]) -> None:
         del self._loads[key]
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if not isinstance(error, ShuttingDownError):
             logger.error("loading %s failed: %s", key.id if isinstance(key, Variant) else key, error)
 
     # Loading

@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 
 from blazr.config import ServerSettings, Settings
 from blazr.engine import Lane
-from blazr.errors import SettingsError
+from blazr.errors import SettingsError, ShuttingDownError
 from blazr.lifecycle.protocol import Models
 from blazr.metrics import Metrics
 from blazr.server.app import create_app
@@ -164,6 +164,8 @@ async def _start(start: Callable[[], Awaitable[None]] | None, stopping: asyncio.
         return
     try:
         await start()
+    except ShuttingDownError:  # asked to stop while the start model was loading: no fault of the model's
+        stopping.set()
     except BaseException:
         stopping.set()
         raise
