@@ -60,22 +60,18 @@ static void make_tile(const tiled *p, int64_t row, tile t) {
   const unpacking *of = p->of;
   int8_t q[ROWS][256];
   float scale[16], offset[16];
-  int subs = of->block / of->sub, run = of->block < 256 ? 256 / of->block : 1, wide = p->a->wide;
+  int wide = p->a->wide;
   for (int64_t at = 0; at < p->columns; at += 256) {
-    int blocks = p->columns - at < 256 ? (int)(p->columns - at) / of->block : run;
+    int columns = p->columns - at < 256 ? (int)(p->columns - at) : 256, subs = columns / of->sub;
     int64_t first = at / of->sub;
     for (int r = 0; r < ROWS; r++) {
       int64_t real = row + r < p->rows ? row + r : p->rows - 1;
       const uint8_t *from = p->w + real * p->row_bytes + at / of->block * of->bytes;
-      for (int b = 0; b < blocks; b++) {
-        of->unpack(from + b * of->bytes, q[r] + b * of->block, scale, offset);
-        for (int s = 0; s < subs; s++) {
-          t.scale[(first + b * subs + s) * ROWS + r] = scale[s];
-          if (of->offsets) t.offset[(first + b * subs + s) * ROWS + r] = offset[s];
-        }
-      }
+      of->unpack(from, columns / of->block, q[r], scale, offset);
+      for (int s = 0; s < subs; s++) t.scale[(first + s) * ROWS + r] = scale[s];
+      for (int s = 0; s < subs && of->offsets; s++) t.offset[(first + s) * ROWS + r] = offset[s];
     }
-    interleave(q, blocks * of->block, wide, t.q + at * ROWS * (wide ? 2 : 1));
+    interleave(q, columns, wide, t.q + at * ROWS * (wide ? 2 : 1));
   }
 }
 
@@ -220,7 +216,7 @@ static int round_tokens(rounded *r, const unpacking *of, int wide, const float *
 }
 
 /* Whether weights of the type can be interleaved. */
-NUMR_EXPORT int boostr_tiles(int64_t id) { return unpacking_of(id) != NULL; }
+NUMR_EXPORT int boostr_tiles(int64_t id) { return unpacking_of(id).unpack != NULL; }
 
 /* As boostr_product, for many rows and weights that all have rounded activations. */
 NUMR_EXPORT int boostr_product_tiled(const product *of, const float *x, int64_t m, float *y) {
@@ -229,14 +225,14 @@ NUMR_EXPORT int boostr_product_tiled(const product *of, const float *x, int64_t 
   if (of->count < 1 || of->count > MAX_PARTS || of->columns < 1) return UNKNOWN_TYPE;
   for (int64_t i = 0; i < of->count; i++) {
     const weight *w = of->weights + i;
-    const unpacking *how = unpacking_of(w->id);
-    if (!how || of->columns % how->block || (w->bits != 8 && w->bits != 16)) return UNKNOWN_TYPE;
+    const unpacking how = unpacking_of(w->id);
+    if (!how.unpack || of->columns % how.block || (w->bits != 8 && w->bits != 16)) return UNKNOWN_TYPE;
     int wide = w->bits == 16;
-    if (tokens.block != how->block || tokens.sub != how->sub || tokens.wide != wide) {
-      int status = round_tokens(&tokens, how, wide, x, m, of->columns);
+    if (tokens.block != how.block || tokens.sub != how.sub || tokens.wide != wide) {
+      int status = round_tokens(&tokens, &how, wide, x, m, of->columns);
       if (status != OK) return status;
     }
-    tiled p = {how, w->w, &tokens, y, w->rows, of->columns, of->columns / how->block * how->bytes, m, &failed};
+    tiled p = {&how, w->w, &tokens, y, w->rows, of->columns, of->columns / how.block * how.bytes, m, &failed};
     runtime()->parallel_for((w->rows + ROWS - 1) / ROWS, 1, run_tiles, &p);
     y += m * w->rows;
   }

@@ -1,141 +1,75 @@
-/* Taking blocks apart: plain loops that compilers vectorise, one function per type. Layouts: blocks.h, dequant/*.py. */
+/* Taking blocks apart, written once for all types over decode.h. Elements that decode.h gives with a bias, so that they
+   are unsigned, lose it here: then only types with minima of their own have offsets. */
 #include "unpack.h"
 
 #include <stddef.h>
 
-#define UNPACK(name) static void name(const uint8_t *from, int8_t *restrict q, float *restrict scale, float *restrict offset)
+#include "decode.h"
 
-/* A float16 at byte `at`. */
-INLINE float half_at(const uint8_t *from, int at) {
-  half_t h;
-  memcpy(&h, from + at, 2);
-  return half(h);
+INLINE void take_bias(int8_t *restrict q, int count, const int bias) {
+  if (bias)
+    for (int i = 0; i < count; i++) q[i] = (int8_t)(q[i] - bias);
 }
 
-/* 16 bytes: element i in the low nibble of byte i, i + 16 in the high one; `minus` is taken from both. */
-INLINE void nibbles(const uint8_t *p, int8_t *restrict q, int minus) {
-  for (int i = 0; i < 16; i++) q[i] = (int8_t)((p[i] & 15) - minus);
-  for (int i = 0; i < 16; i++) q[16 + i] = (int8_t)((p[i] >> 4) - minus);
-}
-
-/* The same with a fifth bit for each element in a word of 32. */
-INLINE void nibbles5(const uint8_t *p, const uint8_t *bits, int8_t *restrict q, int minus) {
-  uint32_t top;
-  memcpy(&top, bits, 4);
-  for (int i = 0; i < 16; i++) q[i] = (int8_t)(((p[i] & 15) | (top >> i & 1) << 4) - minus);
-  for (int i = 0; i < 16; i++) q[16 + i] = (int8_t)(((p[i] >> 4) | (top >> (16 + i) & 1) << 4) - minus);
-}
-
-UNPACK(unpack_q4_0) {
-  (void)offset;
-  *scale = half_at(from, 0);
-  nibbles(from + 2, q, 8);
-}
-
-UNPACK(unpack_q4_1) {
-  *scale = half_at(from, 0);
-  *offset = half_at(from, 2);
-  nibbles(from + 4, q, 0);
-}
-
-UNPACK(unpack_q5_0) {
-  (void)offset;
-  *scale = half_at(from, 0);
-  nibbles5(from + 6, from + 2, q, 16);
-}
-
-UNPACK(unpack_q5_1) {
-  *scale = half_at(from, 0);
-  *offset = half_at(from, 2);
-  nibbles5(from + 8, from + 4, q, 0);
-}
-
-UNPACK(unpack_q8_0) {
-  (void)offset;
-  *scale = half_at(from, 0);
-  memcpy(q, from + 2, 32);
-}
-
-/* 64 bytes of four 2-bit planes: plane p of byte i (of each run of 32) is element 32 p + i of its half. */
-INLINE void planes2(const uint8_t *p, int8_t *restrict q, int minus) {
-  for (int h = 0; h < 2; h++)
-    for (int plane = 0; plane < 4; plane++)
-      for (int i = 0; i < 32; i++) q[128 * h + 32 * plane + i] = (int8_t)((p[32 * h + i] >> 2 * plane & 3) - minus);
-}
-
-UNPACK(unpack_q2_K) {
-  float d = half_at(from, 80), dmin = half_at(from, 82);
-  for (int g = 0; g < 16; g++) {
-    scale[g] = d * (float)(from[g] & 15);
-    offset[g] = -(dmin * (float)(from[g] >> 4));
+INLINE void unpack32(const int type, const int bias, const int offsets, const uint8_t *from, int blocks,
+                     int8_t *restrict q, float *restrict scale, float *restrict offset) {
+  const int bytes = traits32_of(type).bytes;
+  for (int b = 0; b < blocks; b += VW) {
+    vf d, low;
+    scales32(type, from + b * bytes, blocks - b < VW ? blocks - b : VW, &d, &low);
+    vf_store_n(scale + b, d, blocks - b < VW ? blocks - b : VW);
+    if (offsets) vf_store_n(offset + b, low, blocks - b < VW ? blocks - b : VW);
   }
-  planes2(from + 16, q, 0);
-}
-
-UNPACK(unpack_q3_K) {
-  (void)offset;
-  float d = half_at(from, 108);
-  for (int g = 0; g < 16; g++) {
-    int low = from[96 + g % 8] >> 4 * (g / 8) & 15, high = from[104 + g % 4] >> 2 * (g / 4) & 3;
-    scale[g] = d * (float)((low | high << 4) - 32);
+  for (int b = 0; b < blocks; b += LANES) {
+    int n = blocks - b < LANES ? blocks - b : LANES;
+    vb both[2];
+    elements32(type, from + b * bytes, n, both, both + 1);
+    for (int lane = 0; lane < n; lane++)
+      for (int half = 0; half < 2; half++)
+        memcpy(q + 32 * (b + lane) + 16 * half, (const char *)(both + half) + 16 * lane, 16);
   }
-  planes2(from + 32, q, 4);
-  for (int plane = 0; plane < 8; plane++) /* a set high bit takes the -4 back */
-    for (int i = 0; i < 32; i++) q[32 * plane + i] = (int8_t)(q[32 * plane + i] + (from[i] >> plane & 1) * 4);
+  take_bias(q, 32 * blocks, bias);
 }
 
-INLINE void scales_k(const uint8_t *from, float *restrict scale, float *restrict offset) {
-  float d = half_at(from, 0), dmin = half_at(from, 2);
-  uint64_t scales, minima;
-  q4_K_scales(from + 4, &scales, &minima);
-  for (int g = 0; g < 8; g++) {
-    scale[g] = d * (float)(scales >> 8 * g & 255);
-    offset[g] = -(dmin * (float)(minima >> 8 * g & 255));
+INLINE void unpack256(const int type, const int bias, const int offsets, const uint8_t *from, int8_t *restrict q,
+                      float *restrict scale, float *restrict offset) {
+  const runs256 runs = scales256(type, from);
+  for (int j = 0; j < VECTORS; j++) {
+    vb v = elements256(type, from, j);
+    memcpy(q + VB * j, &v, VB);
+  }
+  take_bias(q, 256, bias);
+  for (int i = 0; i < 256 / traits256_of(type).width; i++) {
+    scale[i] = runs.d * (float)(int8_t)(runs.scale[i / 8] >> 8 * (i % 8));
+    if (offsets) offset[i] = runs.low * (float)(int8_t)(runs.minimum[i / 8] >> 8 * (i % 8));
   }
 }
 
-UNPACK(unpack_q4_K) {
-  scales_k(from, scale, offset);
-  for (int run = 0; run < 4; run++) {
-    const uint8_t *p = from + 16 + 32 * run;
-    for (int i = 0; i < 32; i++) q[64 * run + i] = (int8_t)(p[i] & 15);
-    for (int i = 0; i < 32; i++) q[64 * run + 32 + i] = (int8_t)(p[i] >> 4);
+/* (name, type, bias of its elements, whether it has offsets) */
+#define UNPACK(name, type, bias, offsets)                                                                        \
+  static void unpack_##name(const uint8_t *from, int blocks, int8_t *restrict q, float *restrict scale,          \
+                            float *restrict offset) {                                                            \
+    if (block_of(type) == 32) unpack32(type, bias, offsets, from, blocks, q, scale, offset);                     \
+    else unpack256(type, bias, offsets, from, q, scale, offset);                                                 \
   }
-}
+#define EACH_TYPE(of)                                                                                            \
+  of(q4_0, Q4_0, 8, 0) of(q4_1, Q4_1, 0, 1) of(q5_0, Q5_0, 16, 0) of(q5_1, Q5_1, 0, 1) of(q8_0, Q8_0, 0, 0)      \
+  of(q2_K, Q2_K, 0, 1) of(q3_K, Q3_K, 4, 0) of(q4_K, Q4_K, 0, 1) of(q5_K, Q5_K, 0, 1) of(q6_K, Q6_K, 32, 0)      \
+  of(iq1_s, IQ1_S, BIAS_IQ1, 0) of(iq1_m, IQ1_M, BIAS_IQ1, 0) of(iq2_xxs, IQ2_XXS, BIAS_IQ2, 0)                  \
+  of(iq2_xs, IQ2_XS, BIAS_IQ2, 0) of(iq2_s, IQ2_S, BIAS_IQ2, 0) of(iq3_xxs, IQ3_XXS, BIAS_IQ3_XXS, 0)            \
+  of(iq3_s, IQ3_S, BIAS_IQ3_S, 0) of(iq4_nl, IQ4_NL, 0, 0) of(iq4_xs, IQ4_XS, 0, 0)                              \
+  of(tq1_0, TQ1_0, TRIT, 0) of(tq2_0, TQ2_0, 1, 0) of(mxfp4, MXFP4, 12, 0)
 
-UNPACK(unpack_q5_K) {
-  scales_k(from, scale, offset);
-  const uint8_t *top = from + 16;
-  for (int run = 0; run < 4; run++) {
-    const uint8_t *p = from + 48 + 32 * run;
-    for (int i = 0; i < 32; i++) q[64 * run + i] = (int8_t)((p[i] & 15) | (top[i] >> 2 * run & 1) << 4);
-    for (int i = 0; i < 32; i++) q[64 * run + 32 + i] = (int8_t)((p[i] >> 4) | (top[i] >> (2 * run + 1) & 1) << 4);
+EACH_TYPE(UNPACK)
+
+#define ENTRY(name, type, bias, offsets)                                                                         \
+  case type:                                                                                                     \
+    return (unpacking){block_of(type), sizeof(name), block_of(type) == 32 ? 32 : traits256_of(type).width, offsets, \
+                       unpack_##name};
+
+unpacking unpacking_of(int64_t id) {
+  switch (id) {
+    EACH_TYPE(ENTRY)
+    default: return (unpacking){.unpack = NULL};
   }
-}
-
-UNPACK(unpack_q6_K) {
-  (void)offset;
-  float d = half_at(from, 208);
-  for (int g = 0; g < 16; g++) scale[g] = d * (float)(int8_t)from[192 + g];
-  for (int h = 0; h < 2; h++) {
-    const uint8_t *low = from + 64 * h, *high = from + 128 + 32 * h;
-    int8_t *to = q + 128 * h;
-    for (int i = 0; i < 32; i++) to[i] = (int8_t)(((low[i] & 15) | (high[i] & 3) << 4) - 32);
-    for (int i = 0; i < 32; i++) to[32 + i] = (int8_t)(((low[32 + i] & 15) | (high[i] >> 2 & 3) << 4) - 32);
-    for (int i = 0; i < 32; i++) to[64 + i] = (int8_t)(((low[i] >> 4) | (high[i] >> 4 & 3) << 4) - 32);
-    for (int i = 0; i < 32; i++) to[96 + i] = (int8_t)(((low[32 + i] >> 4) | (high[i] >> 6) << 4) - 32);
-  }
-}
-
-static const unpacking unpackings[] = {
-    {2, 32, 18, 32, 0, unpack_q4_0},   {3, 32, 20, 32, 1, unpack_q4_1},    {6, 32, 22, 32, 0, unpack_q5_0},
-    {7, 32, 24, 32, 1, unpack_q5_1},   {8, 32, 34, 32, 0, unpack_q8_0},    {10, 256, 84, 16, 1, unpack_q2_K},
-    {11, 256, 110, 16, 0, unpack_q3_K}, {12, 256, 144, 32, 1, unpack_q4_K}, {13, 256, 176, 32, 1, unpack_q5_K},
-    {14, 256, 210, 16, 0, unpack_q6_K},
-};
-
-const unpacking *unpacking_of(int64_t id) {
-  for (size_t i = 0; i < sizeof unpackings / sizeof *unpackings; i++)
-    if (unpackings[i].id == id) return unpackings + i;
-  return NULL;
 }
