@@ -108,7 +108,7 @@ async def test_long_prompts_run_in_chunks_between_decodes() -> None:
     model = TinyModel(context_length=4000)
     model.tiny.token_seconds = 0.0005
     with lane_of(model, LaneLimits(step_seconds=0.03)) as lane:
-        first = lane.submit(request(max_tokens=400))
+        first = lane.submit(request(max_tokens=2000))
         await first.ready()
         reading = asyncio.create_task(texts(first))  # what nobody reads would rest
         long = lane.submit(request("word " * 300, max_tokens=1))
