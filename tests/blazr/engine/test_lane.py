@@ -117,7 +117,7 @@ async def test_long_prompts_run_in_chunks_between_decodes() -> None:
         first.cancel()
         reading.cancel()
     assert max(sizes) <= 130  # 30 ms are 60 tokens; the budget may overshoot once while it learns
-    long_passes = [n for n, spans in enumerate(model.tiny.batches) if 1 not in spans]
+    long_passes = [n for n, spans in enumerate(model.tiny.batches) if 1 not in spans and n]  # 0 is the first's prompt
     assert all(1 in model.tiny.batches[n - 1] for n in long_passes)  # no step left the decoding request out
 
 
