@@ -89,6 +89,17 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def bench_qwen3_5(session: nox.Session) -> None:
+    """Qwen3.5's 0.8B shape beside llama.cpp and transformers (large installs; or `-- --peer-python PYTHON`)."""
+    install_packages(session)
+    session.install(*group("bench"), "safetensors")
+    arguments = list(session.posargs)
+    if not any(argument.startswith(("--without-peer", "--peer-python")) for argument in arguments):
+        session.install(*group("peers"), *group("references"))
+    session.run("python", "benchmarks/qwen3_5.py", *arguments)
+
+
+@nox.session
 def parity(session: nox.Session) -> None:
     """Against the reference implementations themselves (torch, transformers, llama.cpp): large installs, opt-in."""
     session.install(*group("tests"), *group("peers"), *group("references"))

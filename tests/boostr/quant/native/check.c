@@ -12,7 +12,7 @@
 
 #include "numr_runtime.h"
 
-enum { DIGESTED = 64, MOST_WEIGHTS = 8, UNKNOWN_TYPE = 1, BAD_ROW = 3 };
+enum { DIGESTED = 64, MOST_WEIGHTS = 8, UNKNOWN_TYPE = 1, BAD_ROW = 3, MXFP4 = 39 };
 
 typedef struct {
   const char *name;
@@ -148,6 +148,12 @@ static int same_numbers(const float *a, const float *b, int64_t n) {
   return 1;
 }
 
+/* Keeps weights within float32: MXFP4's greatest scales leave it, while a product of integers may still hold the sum. */
+static void keep_finite(const kind *of, uint8_t *w, int64_t blocks) {
+  for (int64_t b = 0; b < blocks && of->id == MXFP4; b++)
+    if (w[b * of->bytes] > 250) w[b * of->bytes] = 250;
+}
+
 /* m tokens times a weight: near the sum over what the product is said to see of them, and the same bits one by one. */
 static void check_product(const kind *of, int bits, enum fill how, int64_t rows, int64_t blocks, int64_t m) {
   int64_t columns = blocks * of->block, bytes = blocks * of->bytes;
@@ -157,6 +163,7 @@ static void check_product(const kind *of, int bits, enum fill how, int64_t rows,
   float *other = malloc((size_t)(m * rows) * sizeof *other);
   product p = {1, columns, {{of->id, w, rows, bits}}};
   fill(w, rows * bytes, how, (uint64_t)(rows * 31 + blocks));
+  keep_finite(of, w, rows * blocks);
   expect(!bits || !boostr_round_trip(boostr_rounding(of->id), bits, x, m, columns, seen), of, "round trip", bits, m);
   expect(!boostr_widen(of->id, w, NULL, rows, rows, columns, floats), of, "widen", rows, columns);
   expect(!boostr_product(&p, x, m, y), of, "product", bits, m);

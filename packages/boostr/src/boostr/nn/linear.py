@@ -19,8 +19,8 @@ class Linear:
     """y = x Wᵀ + b. `weight` is (out, in), `bias` (out,) float32 or None; x (R, in) and y (R, out) are float32.
 
     precision "fast" may round activations where they meet quantized weights; "precise" keeps them float32; "int8" and
-    "int16" say to what they are rounded. `steady`: the same bits for any number of rows where there are native kernels;
-    otherwise many float32 activations go through BLAS, faster, with sums in another order.
+    "int16" say to what they are rounded. `steady`: products of float32 activations stay with the native kernels
+    however many rows there are, so that a row has the same bits; otherwise many go through BLAS, whose sums differ.
     """
 
     __slots__ = ("_product", "bias", "precision", "steady", "weight")

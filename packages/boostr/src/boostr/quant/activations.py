@@ -38,8 +38,8 @@ _FLOAT32 = Rounding(0, 0)
 # to 1.25 for K types. Without VNNI, weights in the cache: Q4_1 1.18, Q8_0 1.00, Q4_K 1.33, Q6_K 1.41 (AVX-512); Q4_1
 # 1.00, Q8_0 1.15, Q4_K 1.56, Q6_K 1.60 (AVX2).
 # One row, one thread by its own clock, weights in the last cache, median and fifth percentile of 288 turns: IQ1_S 1.20
-# 1.20, IQ1_M 1.17 1.17, IQ2_XXS 1.13 1.18, IQ2_XS 1.12 1.14, IQ2_S 1.09 1.10, IQ3_XXS 1.13 1.12, IQ3_S 1.18 1.21, IQ4_NL
-# 1.00 1.01, IQ4_XS 1.02 1.07, TQ1_0 1.18 1.18, TQ2_0 1.22 1.30, MXFP4 1.00 1.00.
+# 1.20, IQ1_M 1.17 1.17, IQ2_XXS 1.13 1.18, IQ2_XS 1.12 1.14, IQ2_S 1.09 1.10, IQ3_XXS 1.13 1.12, IQ3_S 1.18 1.21,
+# IQ4_NL 1.00 1.01, IQ4_XS 1.02 1.07, TQ1_0 1.18 1.18, TQ2_0 1.22 1.30, MXFP4 1.00 1.00.
 # What it buys, mean divergence of SmolLM2 from float32: 0.0025 nats with int8, under 0.000001 with int16.
 _BITS = {
     "Q4_0": 8,

@@ -1,4 +1,4 @@
-"""The C compiler: find one, name its version, run it once. Where the result is kept is not decided here."""
+"""The C compiler: find one, name its version, run it. Where the result is kept is not decided here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from numr.errors import NativeError
 # Sums may be reassociated and vectorised, but NaN and infinity keep their meaning: no -ffast-math.
 MATH_FLAGS = ("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno")
 
-_BASE = ("-std=gnu11", "-O3", "-fvisibility=hidden", "-fPIC", "-pthread", "-shared")
+_BASE = ("-std=gnu11", "-O3", "-fvisibility=hidden", "-fPIC", "-pthread")
 _SECONDS = 300.0
 
 
@@ -35,9 +37,23 @@ class Compiler:
         return "ziglang" in self.command or Path(self.command[0]).name == "zig"
 
     def build(self, units: Sequence[Path], flags: Sequence[str], target: Path) -> None:
-        """Compile and link `units` into the shared library `target`. Raises NativeError with the first complaint."""
+        """Compile `units` at the same time and link them into the shared library `target`.
+
+        Raises NativeError with the first complaint.
+        """
         spelled = _for_zig(flags) if self.is_zig else flags
-        line = [*self.command, *_BASE, *spelled, *map(str, units), "-o", str(target), "-lm"]
+        with tempfile.TemporaryDirectory(prefix="numr-") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+            objects = [str(Path(folder, f"{number}.o")) for number in range(len(units))]
+            jobs = [
+                pool.submit(self._run, [*_BASE, *spelled, "-c", str(unit), "-o", made])
+                for unit, made in zip(units, objects, strict=True)
+            ]
+            for job in jobs:
+                job.result()
+            self._run([*_BASE, *spelled, "-shared", *objects, "-o", str(target), "-lm"])
+
+    def _run(self, arguments: Sequence[str]) -> None:
+        line = [*self.command, *arguments]
         try:
             done = subprocess.run(line, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
