@@ -153,11 +153,12 @@ def _at_a_terminal(environ: dict[str, str], *arguments: str) -> tuple[subprocess
 
 
 def _take_terminal() -> None:
-    """In the child: the terminal's Ctrl-C must reach it."""
+    """In the child: the terminal's Ctrl-C must reach it, also where the tests themselves run with it ignored."""
     import fcntl
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _read_until(terminal: int, text: str, seconds: float = 60) -> str:
