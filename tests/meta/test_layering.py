@@ -18,6 +18,7 @@ ORDER = {
         "errors",
     ),
     "boostr": (
+        "decision",
         "generate",
         "models",
         "peft",

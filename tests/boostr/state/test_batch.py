@@ -31,6 +31,8 @@ def test_rows_stand_one_after_the_other_at_their_own_positions() -> None:
         (["all", "none"], [0, 1, 2]),
         (["none", "last"], [3]),
         (["last", "all"], [2, 3]),
+        ([[0, 2], "none"], [0, 2]),
+        ([[], [0]], [3]),
     ],
 )
 def test_the_rows_read_are_those_asked_for(read: object, rows: list[int]) -> None:
@@ -81,6 +83,9 @@ def test_what_cannot_be_packed_is_refused() -> None:
         Batch.pack([([1], one), ([2], one)])
     with pytest.raises(ParameterError, match="read is"):
         Batch.pack([([1], one)], read=["first"])  # type: ignore[list-item]
+    for tokens in ([2], [-1], [1, 0], [0, 0]):
+        with pytest.raises(ParameterError, match="ascending"):
+            Batch.pack([([1, 2], one)], read=[tokens])
 
 
 def test_states_of_two_cache_dtypes_do_not_mix() -> None:

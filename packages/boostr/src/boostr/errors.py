@@ -15,9 +15,14 @@ BoostrError
 │   └── TemplateRefusal     the template itself refused the conversation (raise_exception)
 ├── ParameterError          a sampling or generation parameter is out of its range
 ├── ContextLengthError      the prompt does not fit the model's context
+├── DecisionError           a decision request cannot be answered
+│   ├── QuestionError         it is malformed: `detail` says where, in the family's words
+│   └── DecisionLimitError    it is over a size limit: ask less, or raise the limit
 ├── NumericalError          the model produced NaN or infinite logits
 └── DeviceMemoryError       the model or its cache does not fit the device
 """
+
+from typing import Any
 
 __all__ = [
     "AdapterError",
@@ -27,11 +32,14 @@ __all__ = [
     "BoostrError",
     "ConfigError",
     "ContextLengthError",
+    "DecisionError",
+    "DecisionLimitError",
     "DeviceMemoryError",
     "FormatError",
     "ModelNotFoundError",
     "NumericalError",
     "ParameterError",
+    "QuestionError",
     "TemplateError",
     "TemplateRefusal",
     "TokenizerError",
@@ -107,6 +115,27 @@ class ContextLengthError(BoostrError, ValueError):
         super().__init__(f"the prompt has {n_prompt} tokens and the context holds {n_ctx}; shorten the prompt")
         self.n_prompt = n_prompt
         self.n_ctx = n_ctx
+
+
+class DecisionError(BoostrError, ValueError):
+    """A decision request cannot be answered. `detail` is what the family's vendor would say: a text or a JSON list."""
+
+    def __init__(self, detail: str | list[dict[str, Any]]) -> None:
+        super().__init__(detail if isinstance(detail, str) else _first_message(detail))
+        self.detail = detail
+
+
+class QuestionError(DecisionError):
+    """The request is malformed."""
+
+
+class DecisionLimitError(DecisionError):
+    """The request is over a size limit."""
+
+
+def _first_message(detail: list[dict[str, Any]]) -> str:
+    first = detail[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 class NumericalError(BoostrError, ArithmeticError):

@@ -18,7 +18,7 @@ from boostr.errors import AdapterError, ContextLengthError, TemplateError, Token
 from boostr.generate.decode import chunks, decode
 from boostr.generate.output import FinishReason, Piece
 from boostr.generate.params import SamplingParams
-from boostr.state import Batch, Read, SequenceState, long_prompt
+from boostr.state import Batch, Reads, SequenceState, long_prompt
 from numr import Tensor
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class LanguageModel:
         return variant
 
     def pack(
-        self, sequences: Sequence[tuple[Sequence[int], SequenceState]], read: Read = "last", many: bool | None = None
+        self, sequences: Sequence[tuple[Sequence[int], SequenceState]], read: Reads = "last", many: bool | None = None
     ) -> Batch:
         """The batch of the next tokens of (ids, state) pairs, run as this model. `read` and `many` as in Batch.pack."""
         return Batch.pack(sequences, read, [self.span_adapter] * len(sequences), many)

@@ -1,7 +1,7 @@
 """What a sequence keeps between passes, and how several sequences are packed into one pass. Knows no architecture."""
 
 from boostr.state.adapters import AdaptedRows, Hidden
-from boostr.state.batch import Batch, Read, Span, Step, long_prompt
+from boostr.state.batch import Batch, Read, Reads, Span, Step, long_prompt
 from boostr.state.memory import MemoryLayer, MemoryTable
 from boostr.state.sequence import SequenceState, Snapshot, resident_bytes
 from boostr.state.spec import ConvSpec, KVLayout, KVSpec, RecurrentSpec, StateSpec
@@ -16,6 +16,7 @@ __all__ = [
     "MemoryLayer",
     "MemoryTable",
     "Read",
+    "Reads",
     "RecurrentSpec",
     "SequenceState",
     "Snapshot",

@@ -21,9 +21,10 @@ from boostr.state.sequence import SequenceState
 from numr import Tensor
 from numr.nn import SPAN, KVLayer, KVTable
 
-__all__ = ["Batch", "Read", "Span", "Step", "long_prompt"]
+__all__ = ["Batch", "Read", "Reads", "Span", "Step", "long_prompt"]
 
 Read = Literal["last", "all", "none"]
+Reads = Read | Sequence[Read | Sequence[int]]
 
 
 @dataclass(slots=True)
@@ -71,13 +72,14 @@ class Batch:
     def pack(
         cls,
         sequences: Sequence[tuple[Sequence[int], SequenceState]],
-        read: Read | Sequence[Read] = "last",
+        read: Reads = "last",
         adapters: Sequence[Any] | None = None,
         many: bool | None = None,
     ) -> Batch:
         """Pack (token ids, state) pairs; every id follows what its state has read.
 
-        read      which rows are read: of each sequence its "last", "all" or "none"; one word, or one per sequence
+        read      which rows are read: of each sequence its "last", "all" or "none", or those of its tokens here that a
+                  list names in ascending order; one word, or one for each sequence
         adapters  the adapter of each sequence, or None for the bare network; in any order
         many      whether rounded products take the path of many rows; None: by their number. Pass `long_prompt` of
                   prompts and False of decoded tokens, in passes of their own, and company never changes a bit
@@ -143,12 +145,25 @@ def long_prompt(tokens: int) -> bool:
     return tokens >= MANY_ROWS
 
 
-def _rows_read(spans: Sequence[Span], read: Read | Sequence[Read]) -> NDArray[np.int64] | None:
-    words: Sequence[str] = [read] * len(spans) if isinstance(read, str) else read
-    if len(words) != len(spans) or not set(words) <= {"last", "all", "none"}:
-        raise ParameterError(f"read is {read!r}: use last, all or none, once or for each sequence", "read")
+def _rows_read(spans: Sequence[Span], read: Reads) -> NDArray[np.int64] | None:
+    each = [read] * len(spans) if isinstance(read, str) else read
+    if len(each) != len(spans):
+        raise ParameterError(f"read names {len(each)} sequences of {len(spans)}", "read")
     rows: list[int] = []
-    for span, word in zip(spans, words, strict=True):
-        first = {"last": span.stop - 1, "all": span.start, "none": span.stop}[word]
-        rows.extend(range(first, span.stop))
+    for span, word in zip(spans, each, strict=True):
+        rows.extend(_rows_of(span, word))
     return None if len(rows) == spans[-1].stop else np.array(rows, np.int64)
+
+
+def _rows_of(span: Span, word: Read | Sequence[int]) -> Sequence[int]:
+    if isinstance(word, str):
+        first = {"last": span.stop - 1, "all": span.start, "none": span.stop}.get(word)
+        if first is None:
+            raise ParameterError(f"read is {word!r}: use last, all or none, or name tokens", "read")
+        return range(first, span.stop)
+    rows = [span.start + token for token in word]
+    if rows != sorted(set(rows)) or (rows and not span.start <= rows[0] <= rows[-1] < span.stop):
+        raise ParameterError(
+            f"read is {list(word)}: tokens of a sequence of {span.stop - span.start}, ascending", "read"
+        )
+    return rows

@@ -1,0 +1,61 @@
+"""What a decision family is: how it renders a request to rows, and how it reads answers out of their hidden states.
+
+Knows neither networks nor how rows are run: run.py does that, the same way for every family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Family", "Hidden", "Plan", "Row"]
+
+Hidden = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sequence of tokens. `reads` are the positions in it, ascending, whose hidden states the head needs."""
+
+    ids: Sequence[int]
+    reads: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A request rendered.
+
+    rows     what the network reads; may be empty
+    prefix   so many first tokens are the state's: the same in all rows, and where a kept state may end. All reads lie
+             behind them
+    request  what the family needs again to answer
+    """
+
+    rows: Sequence[Row]
+    prefix: int
+    request: Any
+
+
+class Family(Protocol):
+    """One vendor's way to ask and answer. Immutable; used from several threads."""
+
+    name: str
+
+    def plan(self, body: Mapping[str, Any]) -> Plan:
+        """Render the parsed body of a request.
+
+        Raises QuestionError for a malformed one, in the vendor's words, and DecisionLimitError for one over a limit.
+        """
+        ...
+
+    def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
+        """The body of the answer. hidden[r] is (len(rows[r].reads), hidden_size), behind the final norm."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What `/v1/models` says of the model as JSON: family, readout, temperatures and their sources, limits."""
+        ...
