@@ -92,7 +92,7 @@ def bench(session: nox.Session) -> None:
 def bench_qwen3_5(session: nox.Session) -> None:
     """Qwen3.5's 0.8B shape beside llama.cpp and transformers (large installs; or `-- --peer-python PYTHON`)."""
     install_packages(session)
-    session.install(*group("bench"), "safetensors")
+    session.install(*group("bench"))
     arguments = list(session.posargs)
     if not any(argument.startswith(("--without-peer", "--peer-python")) for argument in arguments):
         session.install(*group("peers"), *group("references"))

@@ -43,10 +43,18 @@ def address(server: Answers) -> str:
 
 
 def test_running_models(blazr: Blazr, server: Answers) -> None:
-    models = [{"name": "tiny", "size": 2 << 20, "expires_at": "2030-01-01T00:00:00Z"}, {"name": "big", "size": 1}]
+    models = [
+        {"name": "tiny", "size": 2 << 20, "expires_at": "2030-01-01T00:00:00Z"},
+        {"name": "big", "size": 1},
+        {"name": "ours", "size": 1, "expires_at": "9999-12-31T23:59:59+00:00"},
+    ]
     server.body = json.dumps({"models": models}).encode()
     done = blazr("ps", "--server", address(server) + "/")
-    assert done.stdout == "tiny  2.0 MiB  2030-01-01T00:00:00Z\nbig  1 B  stays loaded\n"
+    assert done.stdout.splitlines() == [
+        "tiny  2.0 MiB  until 2030-01-01T00:00:00Z",
+        "big  1 B  stays loaded",
+        "ours  1 B  stays loaded",
+    ]
 
 
 def test_the_key_is_sent(blazr: Blazr, server: Answers) -> None:

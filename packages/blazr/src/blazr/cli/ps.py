@@ -15,6 +15,7 @@ from blazr.errors import BlazrError
 __all__ = ["ps"]
 
 _SERVER = "http://localhost:8080"
+_NEVER = "9999-"  # the year that stands for it where clients want a date
 MAX_ANSWER_BYTES = 4 << 20
 TIMEOUT_SECONDS = 10
 
@@ -30,7 +31,8 @@ def ps(server: str, settings: Settings) -> None:
     for model in models:
         from blazr.progress import format_bytes
 
-        expiry = model.get("expires_at") or "stays loaded"
+        expiry = str(model.get("expires_at") or _NEVER)
+        expiry = "stays loaded" if expiry.startswith(_NEVER) else f"until {expiry}"
         line = f"{model.get('name', '?')}  {format_bytes(int(model.get('size') or 0))}  {expiry}"
         click.echo(printable(line))
 
