@@ -88,3 +88,15 @@ def test_an_unknown_environment_key_is_named(tmp_path: Path) -> None:
     done = run("list", BLAZR_SERVER_PROT="1", HOME=str(tmp_path))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "BLAZR_SERVER_PROT: unknown key server.prot; did you mean port?" in done.stderr
+
+
+def test_warnings_and_notes_of_native_code_are_plain_lines() -> None:
+    code = """
+import logging, warnings
+from blazr.cli.console import set_up_logging
+set_up_logging()
+logging.getLogger("numr.native.loader").info("compiling %s, once", "this")
+warnings.warn("no compiler", RuntimeWarning)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "compiling this, once\nWarning: no compiler\n"

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from typing import TextIO
 
 import click
@@ -77,6 +78,26 @@ def set_up_logging(default: str = "warning") -> None:
         handler.setFormatter(_PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(handlers=[handler])
     logging.getLogger("blazr").setLevel(level.upper())  # again, where a command asks for more than the program did
+    _show_native_notes()
+    warnings.showwarning = _show_warning
+
+
+def _show_native_notes() -> None:
+    """The first use after an install may compile for seconds: whoever waits is told."""
+    native = logging.getLogger("numr.native")
+    if not native.handlers:
+        native.addHandler(_NoteHandler())
+        native.setLevel(logging.INFO)
+        native.propagate = False
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    note(f"Warning: {message}")
+
+
+class _NoteHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(dim(record.getMessage()))
 
 
 class _PrintableFormatter(logging.Formatter):
