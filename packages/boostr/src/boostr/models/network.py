@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from boostr.nn import Linear
 from boostr.state import Batch, StateSpec
 from numr import Tensor
 
@@ -18,6 +19,7 @@ class Network(Protocol):
     vocab_size: int
     hidden_size: int
     context_length: int
+    lm_head: Linear  # the output matrix, (vocab_size, hidden_size)
 
     def forward(self, batch: Batch) -> Tensor:
         """Hidden states (R, hidden_size) of batch.rows, or of all T rows where that is None."""

@@ -1,0 +1,197 @@
+"""The decider as a Family: a request's body to rows, hidden states to the body of the answer.
+
+Mirrors the vendor's server, which never rewrites options as its library does. Knows no queue and no cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boostr.decision.bodies import require_fields
+from boostr.decision.decider.answers import answer, probabilities
+from boostr.decision.decider.config import SIDECAR, DeciderConfig
+from boostr.decision.decider.questions import RowText, Shown, question_rows, render_question, render_state
+from boostr.decision.decider.rows import Prompt
+from boostr.decision.family import Hidden, Plan, Row
+from boostr.decision.heads.label_tokens import LabelTokenHead
+from boostr.errors import DecisionLimitError, QuestionError, TemplateError
+
+if TYPE_CHECKING:
+    from boostr.generate.language_model import LanguageModel
+
+__all__ = ["Decider", "DeciderLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeciderLimits:
+    """The vendor's bounds of one request. The state alone is cut; whatever else is too long is refused."""
+
+    state_tokens: int = 32_768
+    row_tokens: int = 36_864
+    rows: int = 1024
+    request_tokens: int = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A rendered request: each question with its rows' types and option counts, and the tokens that it cost."""
+
+    questions: Mapping[str, Shown]
+    slots: Sequence[RowText]
+    input_tokens: int
+
+
+class Decider:
+    """One loaded decider. `open` makes it of a model and its directory."""
+
+    name = "decider"
+
+    def __init__(
+        self, config: DeciderConfig, prompt: Prompt, head: LabelTokenHead, limits: DeciderLimits | None = None
+    ) -> None:
+        self.config = config
+        self.limits = limits or DeciderLimits()
+        self._prompt = prompt
+        self._head = head
+
+    @staticmethod
+    def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
+        """Whether the sidecar lies there, or a GGUF header names this family and no other."""
+        if (directory / SIDECAR).is_file():
+            return True
+        decision = metadata.get(f"{metadata.get('general.architecture')}.decision.type")
+        if decision is not None:
+            return bool(decision == "decider")
+        name, tags = str(metadata.get("general.name", "")), metadata.get("general.tags") or ()
+        return (
+            str(metadata.get("general.basename", "")).lower() == "decider"
+            or name.lower().startswith(("decider ", "decider-"))
+            or {"one-pass", "system-one"} <= set(tags)
+        )
+
+    @classmethod
+    def open(
+        cls,
+        model: LanguageModel,
+        directory: Path,
+        *,
+        fitted: Mapping[str, float] | None = None,
+        limits: DeciderLimits | None = None,
+    ) -> Decider:
+        """The family around a loaded model. Raises ConfigError, TemplateError or TokenizerError.
+
+        fitted  temperatures by type that come before the sidecar's
+        """
+        config = DeciderConfig.read(directory)
+        if fitted:
+            config = replace(config, temperatures=replace(config.temperatures, fitted=dict(fitted)))
+        template = model.chat_template if config.layout == "chat" else None
+        if config.layout == "chat" and template is None:
+            raise TemplateError(f"{SIDECAR} asks for the chat layout, and {model.path} has no chat template")
+        prompt = Prompt(model.require_tokenizer(), template)
+        softcap = getattr(model.config, "final_logit_softcapping", None)
+        return cls(config, prompt, LabelTokenHead(model.network.lm_head.weight, prompt.labels, softcap), limits)
+
+    def plan(self, body: Mapping[str, Any]) -> Plan:
+        require_fields(body, ("state", None), ("questions", dict))
+        if body.get("assets"):
+            raise QuestionError("this server was started without image support")
+        independent = _flag(body, "independent", True)
+        isolated = self.config.isolated_levels and independent
+        questions = {name: render_question(each, isolated) for name, each in body["questions"].items()}
+        slots = [row for shown in questions.values() for row in question_rows(shown)]
+        if not slots:
+            return Plan((), 0, _Asked(questions, slots, 0))
+        context = self._prompt.state_ids(render_state(body["state"]), self.limits.state_tokens)
+        groups = [[slot] for slot in slots] if independent else [slots]
+        self._check_rows(len(groups))
+        rows = [self._prompt.row(context, group) for group in groups]
+        self._check_tokens(rows)
+        shared = _common(rows) if len(rows) > 1 else 0
+        counted = shared + sum(len(row.ids) - shared for row in rows)
+        return Plan(rows, len(context), _Asked(questions, slots, counted))
+
+    def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
+        asked: _Asked = plan.request
+        temperatures = self.config.temperatures
+        logits: Sequence[Hidden] = list(self._head(np.concatenate(hidden))) if len(hidden) else []
+        read = [
+            probabilities(z, len(slot.options), temperatures.of(slot.kind, len(slot.options)))
+            for slot, z in zip(asked.slots, logits, strict=True)
+        ]
+        return {
+            "model": f"decider-{self.config.version}",
+            "answers": dict(_answers(asked.questions, iter(read))),
+            "usage": {"input_tokens": asked.input_tokens, "output_tokens": 0},
+        }
+
+    def describe(self) -> dict[str, Any]:
+        return describe(self.config, self.limits)
+
+    def _check_rows(self, rows: int) -> None:
+        if rows > self.limits.rows:
+            raise DecisionLimitError(
+                f"too many questions: the request expands to {rows} scoring rows, the limit is {self.limits.rows} "
+                "(inference.decision.max_rows)"
+            )
+
+    def _check_tokens(self, rows: Sequence[Row]) -> None:
+        longest, total = max(len(row.ids) for row in rows), sum(len(row.ids) for row in rows)
+        if longest > self.limits.row_tokens:
+            raise DecisionLimitError(
+                f"too many tokens: one row has {longest} tokens, the limit is {self.limits.row_tokens} per row "
+                "(inference.decision.max_row_tokens)"
+            )
+        if total > self.limits.request_tokens:
+            raise DecisionLimitError(
+                f"too many tokens: the request has {total} tokens over {len(rows)} rows, the limit is "
+                f"{self.limits.request_tokens} (inference.decision.max_request_tokens)"
+            )
+
+
+def describe(config: DeciderConfig, limits: DeciderLimits) -> dict[str, Any]:
+    """What a decider says of itself, known without its weights."""
+    temperatures = config.temperatures
+    rule = temperatures.by_options
+    return {
+        "family": "decider",
+        "readout": "label_tokens",
+        "version": config.version,
+        "layout": config.layout,
+        "isolated_levels": config.isolated_levels,
+        "temperatures": {kind: temperatures.of(kind, 2) for kind in ("choice", "noul", "score")},
+        "temperature_by_options": None if rule is None else dict(zip(("a", "b", "min"), rule, strict=True)),
+        "temperature_sources": temperatures.sources(),
+        "limits": {
+            "state_tokens": limits.state_tokens,
+            "row_tokens": limits.row_tokens,
+            "rows": limits.rows,
+            "request_tokens": limits.request_tokens,
+            "options": 255,
+            "levels": 10,
+        },
+    }
+
+
+def _answers(questions: Mapping[str, Shown], read: Iterator[list[float]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, shown in questions.items():
+        yield name, answer(shown, [next(read) for _ in question_rows(shown)])
+
+
+def _common(rows: Sequence[Row]) -> int:
+    """How many first tokens all rows share."""
+    first, last = min(rows, key=lambda row: list(row.ids)).ids, max(rows, key=lambda row: list(row.ids)).ids
+    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+
+
+def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
+    value = body.get(name, default)
+    if not isinstance(value, bool):
+        detail = {"type": "bool_type", "loc": ["body", name], "msg": "Input should be a valid boolean", "input": value}
+        raise QuestionError([detail])
+    return value

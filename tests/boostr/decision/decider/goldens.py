@@ -1,0 +1,36 @@
+"""The vendor's own results, made by decider-ai 1.10.0 on a small tokenizer and a tiny random model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from boostr.chat import resolve_template
+from boostr.decision.decider.config import DeciderConfig
+from boostr.decision.decider.rows import Prompt
+from boostr.tokenizers import from_directory
+
+DATA = Path(__file__).parents[3] / "data" / "decision" / "decider"
+TINY = DATA / "tiny_model"
+
+
+def golden(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text("utf-8"))
+
+
+def prompt_of(config: DeciderConfig) -> Prompt:
+    tokenizer = from_directory(TINY)
+    template = resolve_template(None, metadata={}, directory=TINY, model_type="qwen3_5_text", tokenizer=tokenizer)
+    return Prompt(tokenizer, template if config.layout == "chat" else None)
+
+
+def assert_same_answers(found: Any, expected: Any, step: float = 1.01e-4) -> None:
+    """Equal but for one step of the last digit of a number, in the same order of keys."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same_answers(found[key], expected[key], 0.0101 if key == "score" else step)
+    elif isinstance(expected, float):
+        assert isinstance(found, float)
+        assert abs(found - expected) <= step
+    else:
+        assert (type(found), found) == (type(expected), expected)

@@ -1,0 +1,62 @@
+"""A tiny model through the real network, against the vendor's package on the same weights."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import boostr
+from boostr.decision.decider import Decider, DeciderConfig
+from boostr.decision.heads.label_tokens import LabelTokenHead
+from boostr.decision.run import read_prefix, run_plan, run_rows
+
+from .goldens import TINY, assert_same_answers, golden, prompt_of
+
+CASES = golden("tiny_e2e")["cases"]
+SHARED = golden("shared_prefix_e2e")
+TOLERANCE = 3e-4  # of logits, in float32
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[boostr.LanguageModel]:
+    model = boostr.load(TINY, precise=True)
+    yield model
+    model.close()
+
+
+def decider(model: boostr.LanguageModel, config: dict) -> Decider:
+    read = DeciderConfig.of(config)
+    prompt = prompt_of(read)
+    return Decider(read, prompt, LabelTokenHead(model.network.lm_head.weight, prompt.labels))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[str(at) for at in range(len(CASES))])
+def test_logits_and_answers(model: boostr.LanguageModel, case: dict) -> None:
+    family = decider(model, case["config"])
+    plan = family.plan(case["request"])
+    assert [list(row.ids) for row in plan.rows] == [item["ids"] for item in case["items"]]
+    hidden = run_plan(model, plan)
+    head = LabelTokenHead(model.network.lm_head.weight, prompt_of(family.config).labels)
+    for found, expected in zip(head(np.concatenate(hidden)), case["logits"], strict=True):
+        np.testing.assert_allclose(found[: len(expected)], expected, rtol=0, atol=TOLERANCE)
+    answered = family.answer(plan, hidden)
+    assert_same_answers(answered["answers"], case["response"]["answers"])
+
+
+@pytest.mark.parametrize("case", SHARED["cases"], ids=lambda case: case["name"])
+def test_a_shared_prefix_changes_nothing(model: boostr.LanguageModel, case: dict) -> None:
+    family = decider(model, {**SHARED["temperatures"], "version": "v", "isolated_levels": True})
+    plan = family.plan({"state": case["state"], "questions": case["questions"]})
+    assert [len(row.ids) for row in plan.rows] == case["row_lengths"]
+    assert plan.prefix == case["ctx_len"]
+    alone = run_rows(model, plan.rows)
+    behind = run_plan(model, plan, read_prefix(model, plan.rows[0].ids[: plan.prefix]))
+    for a, b in zip(alone, behind, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-4)
+
+
+def test_open_reads_the_sidecar(model: boostr.LanguageModel) -> None:
+    family = Decider.open(model, TINY, fitted={"noul": 3.0})
+    told = family.describe()
+    assert (told["family"], told["readout"], told["temperatures"]["noul"]) == ("decider", "label_tokens", 3.0)
+    assert told["temperature_sources"]["noul"] == "blazr_calibration.json"
