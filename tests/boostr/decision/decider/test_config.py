@@ -62,5 +62,5 @@ def test_without_a_sidecar_there_are_defaults(tmp_path: Path) -> None:
 
 def test_a_damaged_sidecar_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "decider_config.json").write_text("{")
-    with pytest.raises(FormatError, match="decider_config.json"):
+    with pytest.raises(FormatError, match=r"decider_config\.json"):
         DeciderConfig.read(tmp_path)
