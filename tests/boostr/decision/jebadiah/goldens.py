@@ -1,0 +1,35 @@
+"""The vendor's own results, made by jebadiah-decide 0.3.0 on a small tokenizer and the decider's tiny random model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from boostr.chat import resolve_template
+from boostr.decision.jebadiah.rows import Prompt
+from boostr.tokenizers import from_directory
+
+DATA = Path(__file__).parents[3] / "data" / "decision" / "jebadiah"
+TINY = DATA.parent / "decider" / "tiny_model"
+
+
+def golden(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text("utf-8"))
+
+
+def small_prompt() -> Prompt:
+    tokenizer = from_directory(TINY)
+    template = resolve_template(None, metadata={}, directory=TINY, model_type="qwen3_5_text", tokenizer=tokenizer)
+    assert template is not None
+    return Prompt(tokenizer, template)
+
+
+def assert_same_answers(found: Any, expected: Any, tolerance: float = 2e-6) -> None:
+    """Equal in the same order of keys, numbers within the tolerance."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same_answers(found[key], expected[key], tolerance)
+    elif isinstance(expected, float):
+        assert abs(found - expected) <= tolerance
+    else:
+        assert (type(found), found) == (type(expected), expected)

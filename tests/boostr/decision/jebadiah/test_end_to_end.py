@@ -1,0 +1,61 @@
+"""The tiny model through the real network, bare and under an adapter release, against the vendor's readout."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import boostr
+from boostr.decision.heads.label_tokens import LabelTokenHead
+from boostr.decision.jebadiah import Jebadiah
+from boostr.decision.run import run_plan
+from boostr.peft import PeftAdapter
+
+from .goldens import DATA, TINY, assert_same_answers, golden
+
+GOLDEN = golden("tiny_e2e")
+CASES = [(kind, at) for kind in ("base", "with_adapter") for at in range(len(GOLDEN[kind]))]
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[boostr.LanguageModel]:
+    model = boostr.load(TINY, precise=True)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("jebadiah")
+    for file in (DATA / "tiny_sidecars").iterdir():
+        shutil.copy(file, folder)
+    return folder
+
+
+@pytest.mark.parametrize(("kind", "at"), CASES)
+def test_logits_and_answers(base: boostr.LanguageModel, release: Path, kind: str, at: int) -> None:
+    model = base if kind == "base" else base.derive_with_adapter(PeftAdapter.load(DATA / "tiny_adapter"))
+    family, case = Jebadiah.open(model, release), GOLDEN[kind][at]
+    plan = family.plan(case["request"])
+    hidden = run_plan(model, plan)
+    for row, states, (name, expected) in zip(plan.rows, hidden, case["questions"].items(), strict=True):
+        assert list(row.ids) == expected["ids"]
+        logits = LabelTokenHead(model.network.lm_head.weight, expected["cand_ids"])(states)[0]
+        np.testing.assert_allclose(logits, expected["logits"], rtol=0, atol=3e-4, err_msg=name)
+    body = family.answer(plan, hidden)
+    for name, expected in case["questions"].items():
+        assert_same_answers(body["answers"][name], expected["server_answer"], 1e-4)
+    assert body["usage"] == case["server_usage"]
+
+
+def test_open_recognises_the_release(base: boostr.LanguageModel, release: Path, tmp_path: Path) -> None:
+    assert Jebadiah.recognise(release, {})
+    assert not Jebadiah.recognise(tmp_path, {})
+    header = {"general.architecture": "qwen35", "general.basename": "jebadiah"}
+    assert Jebadiah.recognise(tmp_path, header)
+    assert not Jebadiah.recognise(tmp_path, {**header, "qwen35.decision.type": "kev"})
+    told = Jebadiah.open(base, release, fitted={"noul": 2.0}).describe()
+    assert told["temperatures"] == {"choice": 1.1863, "noul": 2.0, "score": 0.8329}
+    assert told["temperature_sources"]["noul"] == "blazr_calibration.json"
