@@ -1,0 +1,32 @@
+"""A pointer: which of several marked positions the hidden state at another one points at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from boostr.decision.family import Hidden
+
+__all__ = ["PointerHead"]
+
+
+@dataclass(frozen=True, slots=True)
+class PointerHead:
+    """z_j = (Wk h_j + bk) . (Wq h + bq) / sqrt(head_dim). Weights are (head_dim, hidden), biases (head_dim,)."""
+
+    q_weight: Hidden
+    q_bias: Hidden
+    k_weight: Hidden
+    k_bias: Hidden
+
+    def __call__(self, decide: Hidden, options: Hidden) -> Hidden:
+        """decide (hidden,), options (n, hidden) -> logits (n,) float32.
+
+        Summed in float64 and rounded once, which is within 1e-7 of float32 sums in any order.
+        """
+        query = self.q_weight.astype(np.float64) @ decide + self.q_bias
+        keys = options.astype(np.float64) @ self.k_weight.T.astype(np.float64) + self.k_bias
+        found: Hidden = (keys @ query / math.sqrt(len(query))).astype(np.float32)
+        return found
