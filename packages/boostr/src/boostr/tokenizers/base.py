@@ -59,6 +59,10 @@ class Tokenizer(ABC):
         """Ids of `text`. A lone surrogate raises TokenizerError; NUL is a character like any other."""
         return self.encode_segments([(text, parse_special)], add_special=add_special)
 
+    def encode_bare(self, text: str) -> list[int]:
+        """Ids of a text in which no added token is looked for, not even one like <think> that is no control token."""
+        return self.encode(text, add_special=False, parse_special=False)
+
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """Text of `ids`; bytes that are not UTF-8 become U+FFFD."""
         detokenizer = self.detokenizer(skip_special)

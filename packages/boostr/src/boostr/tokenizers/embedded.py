@@ -58,6 +58,9 @@ class EmbeddedTokenizer(Tokenizer):
             ids.append(self.eos_token_id)
         return ids
 
+    def encode_bare(self, text: str) -> list[int]:
+        return self._encode_text(require_encodable(text), True) if text else []
+
     def token_text(self, token: int) -> str:
         return self._vocabulary.tokens[self._checked(token)]
 

@@ -77,6 +77,9 @@ class HuggingFaceTokenizer(Tokenizer):
         parts = self._encode_parts(segments)
         return [*self._before, *parts, *self._after] if add_special else parts
 
+    def encode_bare(self, text: str) -> list[int]:
+        return encode_ids(self._bare, require_encodable(text))
+
     def token_text(self, token: int) -> str:
         text: str | None = self._backend.id_to_token(token) if 0 <= token < self.vocab_size else None
         if text is None:
@@ -158,6 +161,16 @@ class HuggingFaceTokenizer(Tokenizer):
         backend = _load(self._backend.to_str(), "tokenizer.json")
         backend.encode_special_tokens = True
         return backend
+
+    @property
+    def _bare(self) -> Any:
+        with self._lock:
+            return self._bare_backend
+
+    @cached_property
+    def _bare_backend(self) -> Any:
+        spec = json.loads(self._backend.to_str())
+        return _load(json.dumps(spec | {"added_tokens": [], "post_processor": None}), "tokenizer.json")
 
 
 def _parses(segment: tuple[str, bool]) -> bool:

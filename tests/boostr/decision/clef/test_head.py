@@ -1,0 +1,123 @@
+"""The joint head on given hidden states, and the whole of a tiny model, against the release in float32."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import boostr
+from boostr.decision.clef import Clef, ClefLimits
+from boostr.decision.clef.answers import probabilities
+from boostr.decision.family import Hidden
+from boostr.decision.heads.joint_schema import JointSchemaHead, Question
+from boostr.decision.run import run_plan
+from boostr.errors import ConfigError, WeightsError
+from boostr.formats.safetensors import SafeTensorsFile
+from numr import Tensor
+
+from .goldens import DATA, golden
+
+HEAD, E2E = DATA / "head", DATA / "e2e"
+CASES = [(case, variant) for case in golden("head/expected") for variant in case["variants"]]
+
+
+@pytest.fixture(scope="module")
+def inputs() -> dict[str, Hidden]:
+    file = SafeTensorsFile(HEAD / "inputs.safetensors")
+    return {name: np.array(np.asarray(file.tensor(name))) for name in file.names()}
+
+
+@pytest.mark.parametrize(("case", "variant"), CASES, ids=[f"{case['id']}-{name}" for case, name in CASES])
+def test_logits_of_given_hidden_states(inputs: dict[str, Hidden], case: dict, variant: str) -> None:
+    head = JointSchemaHead.load(HEAD, Tensor(inputs["lm_head.weight"].astype(np.float32)))
+    expected = case["variants"][variant]
+    for name, value in expected["scalar_overrides"].items():
+        head._w[name] = np.float32(value)  # type: ignore[assignment]
+    questions = [Question(each["type"], each["question_span"], each["option_spans"]) for each in case["questions"]]
+    hidden = inputs[f"{case['id']}.hidden"].astype(np.float32)
+    found = head(hidden, inputs[f"{case['id']}.input_ids"].reshape(-1).tolist(), questions)
+    tolerance = 3e-5 if "clamped" in variant else 1.5e-5
+    for logits, z, (name, p) in zip(found, expected["logits"], expected["probabilities_f32"].items(), strict=True):
+        np.testing.assert_allclose(logits, z, rtol=0, atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(probabilities(logits), p, rtol=0, atol=5e-6)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[boostr.LanguageModel]:
+    model = boostr.load(E2E, precise=True)
+    yield model
+    model.close()
+
+
+REQUESTS = {request["id"]: request for request in golden("requests")}
+
+
+@pytest.mark.parametrize("case", golden("e2e/responses"), ids=lambda case: case["id"])
+def test_a_tiny_model_end_to_end(model: boostr.LanguageModel, case: dict) -> None:
+    options = case["opts"]
+    family = Clef.open(
+        model, E2E, limits=ClefLimits(options.get("max_length", 16_384), options.get("max_state_tokens"))
+    )
+    plan = family.plan(json.loads(REQUESTS[case["id"]]["request_json"]))
+    case = case.get("plain", case)
+    hidden = run_plan(model, plan)
+    questions = [
+        Question(("noul", "choice", "score").index(field.kind), place.question, place.options)
+        for field, place in zip(plan.request.fields, plan.request.record.places, strict=True)
+    ]
+    found = family._head(hidden[0], plan.rows[0].ids, questions)
+    for logits, z in zip(found, case["logits"], strict=True):
+        np.testing.assert_allclose(logits, z, rtol=0, atol=5e-5)
+    assert_nearly(family.answer(plan, hidden), case["response"])
+
+
+def assert_nearly(found: object, expected: object) -> None:
+    """Equal but for one step of a fourth digit, in the same order of keys."""
+    if isinstance(expected, dict):
+        assert isinstance(found, dict)
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_nearly(found[key], expected[key])
+    elif isinstance(expected, float):
+        assert isinstance(found, float)
+        assert abs(found - expected) <= 1.01e-4
+    else:
+        assert found == expected
+
+
+def test_vision_tensors_are_named_in_the_report(model: boostr.LanguageModel) -> None:
+    assert any("visual" in name for name in model.report.skipped)
+
+
+@pytest.mark.parametrize("change", ["missing", "unknown", "misshapen"])
+def test_a_head_that_does_not_fit_is_refused(tmp_path: Path, change: str) -> None:
+    shutil.copy(HEAD / "joint_head_config.json", tmp_path)
+    tensors = {
+        name: np.asarray(value, np.float32) for name, value in load_file(HEAD / "joint_head.safetensors").items()
+    }
+    if change == "missing":
+        del tensors["field_norm.bias"]
+    elif change == "unknown":
+        tensors["extra.weight"] = np.zeros(2, np.float32)
+    else:
+        tensors["field_norm.bias"] = np.zeros(3, np.float32)
+    save_file(tensors, tmp_path / "joint_head.safetensors")
+    with pytest.raises(WeightsError, match=r"field_norm\.bias|extra\.weight"):
+        JointSchemaHead.load(tmp_path, None)
+
+
+@pytest.mark.parametrize("change", [{"more": 1}, {"heads": 3}, {"width": "32"}, {"layers": True}])
+def test_a_configuration_that_does_not_hold_is_refused(tmp_path: Path, change: dict) -> None:
+    config = json.loads((HEAD / "joint_head_config.json").read_text()) | change
+    (tmp_path / "joint_head_config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match=r"joint_head_config\.json"):
+        JointSchemaHead.load(tmp_path, None)
+
+
+def test_no_temperature_can_be_fitted(model: boostr.LanguageModel) -> None:
+    with pytest.raises(ConfigError, match="no temperature"):
+        Clef.open(model, E2E, fitted={"noul": 1.0})
