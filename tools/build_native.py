@@ -9,6 +9,7 @@ Which libraries there are, and of what, is what the packages themselves ask numr
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import subprocess
 import sys
@@ -108,9 +109,11 @@ def ask_for_every_library() -> None:
 
 def inside(package: str) -> dict[str, Path]:
     """The libraries of a package, and where each lies in its wheel."""
-    source = ROOT / "packages" / package / "src"
+    spec = importlib.util.find_spec(package)
+    assert spec is not None and spec.origin is not None, f"{package} is installed"
+    folder = Path(spec.origin).parent  # in the source tree, or beside the other packages where they are installed
     found = {recipe.name: recipe.prebuilt for recipe in requested().values()}
-    return {name: path.relative_to(source) for name, path in found.items() if path.is_relative_to(source)}
+    return {name: path.relative_to(folder.parent) for name, path in found.items() if path.is_relative_to(folder)}
 
 
 def jobs(out: Path) -> Iterator[Job]:

@@ -22,7 +22,7 @@ BoostrError
 └── DeviceMemoryError       the model or its cache does not fit the device
 """
 
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "AdapterError",
@@ -115,6 +115,9 @@ class ContextLengthError(BoostrError, ValueError):
         super().__init__(f"the prompt has {n_prompt} tokens and the context holds {n_ctx}; shorten the prompt")
         self.n_prompt = n_prompt
         self.n_ctx = n_ctx
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        return type(self), (self.n_prompt, self.n_ctx)  # made of numbers, where Exception would pass on its message
 
 
 class DecisionError(BoostrError, ValueError):

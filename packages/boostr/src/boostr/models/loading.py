@@ -5,14 +5,16 @@ Knows no architecture: names come from names.py, sizes and shapes from the netwo
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from boostr.errors import ParameterError, WeightsError
+from boostr.errors import ConfigError, ParameterError, UnsupportedModelError, WeightsError
 from boostr.formats import Checkpoint
 from boostr.formats.hf_config import normalise_config
 from boostr.models.detect import detect_architecture
@@ -57,11 +59,12 @@ def load_network(
         words = ", ".join(get_args(Activations))
         raise ParameterError(f"activations is {precision!r}: use one of {words}", "activations")
     gguf = checkpoint.format == "gguf"
-    hf_config = None if checkpoint.config is None else normalise_config(checkpoint.config)
-    kind = detect_architecture(checkpoint, hf_config)
-    network_class, config_class = architecture(kind, GGUF_ARCHITECTURES if gguf else MODEL_TYPES)
-    placement = Placement(checkpoint, (GGUF_NAMES if gguf else HF_NAMES)[kind])
-    config = _config(config_class, kind, checkpoint, hf_config, placement)
+    with _naming(checkpoint.path):
+        hf_config = None if checkpoint.config is None else normalise_config(checkpoint.config)
+        kind = detect_architecture(checkpoint, hf_config)
+        network_class, config_class = architecture(kind, GGUF_ARCHITECTURES if gguf else MODEL_TYPES)
+        placement = Placement(checkpoint, (GGUF_NAMES if gguf else HF_NAMES)[kind])
+        config = _config(config_class, kind, checkpoint, hf_config, placement)
     shapes = network_class.shapes(config)
     wanted = placement.settle(shapes, network_class.unused(config))
     report = LoadReport(
@@ -79,6 +82,17 @@ def load_network(
         tensors[path] = _shaped(tensor, shapes[path])
         report.parameters += int(np.prod(tensors[path].shape))
     return network_class(config, Weights(tensors, precision)), report
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Has errors about a configuration say whose it is: config classes are given values and know no file."""
+    try:
+        yield
+    except (ConfigError, UnsupportedModelError) as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _config(

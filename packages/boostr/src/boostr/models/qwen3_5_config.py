@@ -119,7 +119,7 @@ class Qwen35Config:
 
     @property
     def rotary_dim(self) -> int:
-        return int(self.head_dim * self.rope.partial)
+        return int(self.head_dim * self.rope.partial + 1e-6)  # a share like 58/100 may come out a hair below
 
     def sparse(self, layer: int) -> bool:
         """Whether a layer has experts in place of an MLP."""

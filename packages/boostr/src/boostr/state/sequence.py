@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,14 @@ class _Buffer:
         self.writer = writer
 
 
+def _refuse_copy(self: object) -> NoReturn:
+    """Stands in for `__reduce__`: a copy would point into the memory of its original."""
+    raise TypeError(
+        f"a {type(self).__name__} cannot be copied or pickled: kernels know its memory by address; "
+        "use SequenceState.fork() for a second state, and run the tokens again in another process"
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """A state at one moment: `restore` returns to it, any number of times. Shares memory with the state."""
@@ -65,6 +73,8 @@ class Snapshot:
     def nbytes(self) -> int:
         """Bytes of the buffers that this snapshot keeps alive."""
         return sum(_held(self).values())
+
+    __reduce__ = _refuse_copy
 
 
 class SequenceState:
@@ -91,6 +101,8 @@ class SequenceState:
 
     def __repr__(self) -> str:
         return f"<SequenceState {self.length} tokens in {len(self._buffers)} segments, {self.nbytes} bytes>"
+
+    __reduce__ = _refuse_copy
 
     @property
     def cache_dtype(self) -> str:

@@ -129,18 +129,19 @@ static int round_for(job *j, const float *x, int64_t m, int64_t columns) {
 }
 
 /* Rows in one claim, a multiple of four: four claims a thread, but enough work to pay for a claim (about a
-   microsecond); and where every group of tokens reads them again, no more than stay in a core's own cache. */
-static int64_t grain_of(int64_t rows, int64_t bytes, int64_t m) {
+   microsecond); and where more than the `at_once` tokens that share a read come, so that rows are read again, no more
+   than stay in a core's own cache. */
+static int64_t grain_of(int64_t rows, int64_t bytes, int64_t m, int64_t at_once) {
   int64_t row_bytes = bytes / rows + 1;
   int64_t grain = rows / (4 * runtime()->threads()) + 1, least = 16384 / (row_bytes * (m > 4 ? m / 4 : 1)) + 1;
-  if (m > 8 && grain > 131072 / row_bytes) grain = 131072 / row_bytes;
+  if (m > at_once && grain > 131072 / row_bytes) grain = 131072 / row_bytes;
   return ((grain > least ? grain : least) + 3) / 4 * 4;
 }
 
 /* y holds the results one after another: m x rows_0, m x rows_1, ... x is m x columns float32. */
 NUMR_EXPORT int boostr_product(const product *of, const float *x, int64_t m, float *y) {
   job j = {.count = (int)of->count};
-  int64_t rows = 0, bytes = 0;
+  int64_t rows = 0, bytes = 0, at_once = 8;
   if (of->count < 1 || of->count > MAX_PARTS) return UNKNOWN_TYPE;
   for (int i = 0; i < j.count; i++) {
     const weight *w = of->weights + i;
@@ -151,11 +152,12 @@ NUMR_EXPORT int boostr_product(const product *of, const float *x, int64_t m, flo
                         t->round ? (int)w->bits : 0};
     rows += w->rows;
     bytes += w->rows * row_bytes;
+    if (!j.parts[i].bits) at_once = 4; /* a tile of rows_dense.c */
   }
   if (!rows || !m) return OK;
   int status = of->columns ? round_for(&j, x, m, of->columns) : OK;
   if (status != OK) return status;
-  runtime()->parallel_for(rows, grain_of(rows, bytes, m), run_rows, &j);
+  runtime()->parallel_for(rows, grain_of(rows, bytes, m, at_once), run_rows, &j);
   return atomic_load(&j.failed) ? OUT_OF_MEMORY : OK;
 }
 
