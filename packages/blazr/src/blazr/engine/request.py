@@ -1,7 +1,7 @@
 """What a caller asks of a lane: prompt ids and parameters. Text, templates and wire formats are left behind here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from boostr.errors import ContextLengthError, ParameterError
 from boostr.generate import SamplingParams
@@ -41,17 +41,8 @@ class GenerationRequest:
                 f"logit_bias names token {biased}; this model's ids are 0 to {vocab_size - 1}", "logit_bias"
             )
 
-    def choice_params(self, choice: int) -> SamplingParams:
-        """The parameters of one choice: the same but for the seed."""
-        seed = self.params.seed
-        return self.params if seed is None or choice == 0 else replace(self.params, seed=_wrap(seed + choice))
-
     def most_tokens(self, context_length: int) -> int:
         """Prompt tokens plus the most that may be generated: the request's claim on the lane."""
         room = context_length - len(self.prompt_ids)
         limit = room if self.params.max_tokens is None else min(room, self.params.max_tokens)
         return len(self.prompt_ids) + self.n * limit
-
-
-def _wrap(seed: int) -> int:
-    return seed if seed < 2**64 else seed - 2**64

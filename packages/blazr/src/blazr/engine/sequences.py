@@ -80,7 +80,7 @@ class Job:
         self.prompt_done_at = time.monotonic()
         room = model.context_length - len(request.prompt_ids)
         for choice in range(request.n):
-            params = request.choice_params(choice)
+            params = request.params.for_choice(choice)
             output = OutputStream(
                 model.require_tokenizer(), params, model.eos_token_ids, request.prompt_ids, limit=room
             )

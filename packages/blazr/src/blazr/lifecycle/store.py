@@ -111,6 +111,7 @@ class ModelStore(Generic[LaneT]):
         self._residents: Residents[LaneT] = Residents(
             max_models, memory_budget, keep_alive, self._wanted.__contains__, metrics
         )
+        self._draining: list[Resident] = []  # still in memory and at work, though nobody new gets them
         self._descriptions: dict[Path, tuple[float, ModelDescription]] = {}
         self._one_load = asyncio.Lock()  # models load one after the other: a load may take all memory there is
         self._ready = start is None
@@ -179,7 +180,7 @@ class ModelStore(Generic[LaneT]):
         return variant
 
     def running(self) -> Sequence[RunningModel]:
-        recent = sorted(self._residents, key=lambda one: -one.last_used)
+        recent = sorted(self._draining or self._residents, key=lambda one: -one.last_used)
         return [RunningModel(one.description, one.size, one.expires_at) for one in recent]
 
     async def close(self, drain_seconds: float = 0.0) -> None:
@@ -187,10 +188,12 @@ class ModelStore(Generic[LaneT]):
         residents.closed = True
         if self._loads:
             await asyncio.wait(self._loads.values(), timeout=max(drain_seconds, 0.0))
+        self._draining = list(residents)
         for loaded in list(residents.models.values()):
             residents.drop(loaded, drain_seconds)
         if residents.closings:
             await asyncio.wait(residents.closings)
+        self._draining = []
 
     def _described(self, found: ResolvedModel) -> ModelDescription:
         """In a thread: described anew only when the files changed."""

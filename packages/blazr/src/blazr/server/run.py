@@ -25,6 +25,7 @@ from blazr.errors import SettingsError, ShuttingDownError
 from blazr.lifecycle.protocol import Models
 from blazr.metrics import Metrics
 from blazr.server.app import create_app
+from blazr.server.http2 import close_idle_connections
 from blazr.server.service import Service
 
 __all__ = ["bind_socket", "check_certificate", "drain", "serve", "serve_app"]
@@ -34,6 +35,7 @@ _BACKLOG = 1024
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STUCK_SECONDS = 10.0  # beyond the drain, for the steps in progress to end
 _FLUSH_SECONDS = 2.0  # for the last error events to leave
+_IDLE_SECONDS = 5.0  # a connection without a request, or with half the head of one
 _CLOSE_SECONDS = 1.0  # for Hypercorn to close what is still open
 
 
@@ -66,6 +68,7 @@ async def serve_app(
     service: Service = app.state.service
     settings = service.settings.server
     check_certificate(settings)
+    close_idle_connections()
     listener = bind_socket(settings.host, settings.port)
     url = _url(listener, settings)
     stopping = shutdown or asyncio.Event()
@@ -151,6 +154,7 @@ def _config(settings: ServerSettings, listener: socket.socket) -> Config:
     config.certfile, config.keyfile = settings.tls_cert, settings.tls_key
     config.alpn_protocols = ["http/1.1"]
     config.backlog = _BACKLOG
+    config.keep_alive_timeout = _IDLE_SECONDS
     config.graceful_timeout = _CLOSE_SECONDS
     config.include_server_header = False
     config.accesslog = None  # ours is middleware/request_log.py

@@ -5,5 +5,7 @@ the body of a request comes in as parsed JSON, the body of the answer goes out t
 """
 
 from boostr.decision.family import Family, Plan, Row
+from boostr.decision.load import load
+from boostr.decision.model import DecisionModel
 
-__all__ = ["Family", "Plan", "Row"]
+__all__ = ["DecisionModel", "Family", "Plan", "Row", "load"]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from boostr.models.decoder import Decoder
 from boostr.models.llama_config import LlamaConfig
 from boostr.models.registry import Order, Unused
 from boostr.models.weights import Weights
 from boostr.nn import Attention, GatedMLP, RotaryEmbedding
-from boostr.state import Batch, Hidden, StateSpec, Step
+from boostr.state import Step
+from boostr.state.spec import LayerSpec
 from numr import Tensor
 
 __all__ = ["Llama", "LlamaConfig"]
@@ -37,6 +39,7 @@ class LlamaBlock:
             q_norm=attention.norm("q_norm", eps) if config.qk_norm else None,
             k_norm=attention.norm("k_norm", eps) if config.qk_norm else None,
         )
+        self.state_spec: LayerSpec = self.self_attn.state_spec
         self.post_attention_layernorm = weights.norm("post_attention_layernorm", eps)
         self.mlp = GatedMLP(mlp.linear("gate_proj"), mlp.linear("up_proj"), mlp.linear("down_proj"), config.hidden_act)
 
@@ -51,12 +54,11 @@ class LlamaBlock:
         return x, self.mlp(self.post_attention_layernorm.add(x, attended), step.adapters_of(rows))
 
 
-class Llama:
-    """The network: packed batch in, hidden states and logits out."""
+class Llama(Decoder[LlamaBlock]):
+    """The stack of blocks, all alike."""
 
     def __init__(self, config: LlamaConfig, weights: Weights) -> None:
-        self.config = config
-        self.rotary = RotaryEmbedding(
+        rotary = RotaryEmbedding(
             config.head_dim,
             config.rope.theta,
             config.rope.scaling,
@@ -64,34 +66,10 @@ class Llama:
             interleaved=config.interleaved_rope,
             divisors=weights.divisors("rope_freqs.weight") if config.rope_divisors else None,
         )
-        self.embed_tokens = weights.embedding("embed_tokens")
         layers = (weights.within(f"layers.{n}") for n in range(config.num_hidden_layers))
-        self.layers = [LlamaBlock(config, layer, n, self.rotary) for n, layer in enumerate(layers)]
-        self.norm = weights.norm("norm", config.rms_norm_eps)
-        self.lm_head = weights.linear("embed_tokens" if config.tie_word_embeddings else "lm_head")
-        self.state_spec = StateSpec(tuple(layer.self_attn.state_spec for layer in self.layers))
-        self.vocab_size = config.vocab_size
-        self.hidden_size = config.hidden_size
-        self.context_length = config.max_position_embeddings
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Run the batch through all layers, into its states; hidden states (R, hidden) of `batch.rows`, normed.
-
-        R is len(batch.rows), or all T rows. Raises TokenizerError for an id outside the vocabulary.
-        """
-        x: Tensor = self.embed_tokens(batch.token_ids)
-        y: Tensor | None = None
-        step = batch.begin()
-        self.rotary.prepare(step.length)
-        for layer in self.layers[:-1]:
-            x, y = layer(x, y, step)
-        x, y = self.layers[-1](x, y, step, batch.rows)
-        batch.finish()
-        return step.read(self.norm.add(x, y), batch.rows)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        """hidden (R, hidden) -> (R, vocab) float32."""
-        return self.lm_head(hidden, hidden.adapters if isinstance(hidden, Hidden) else None)
+        super().__init__(
+            config, weights, rotary, [LlamaBlock(config, layer, n, rotary) for n, layer in enumerate(layers)]
+        )
 
     @staticmethod
     def shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from boostr.models.decoder import Decoder
 from boostr.models.qwen3_5_config import Qwen35Config
 from boostr.models.registry import Order, Unused
 from boostr.models.weights import Weights
 from boostr.nn import Attention, DeltaRule, GatedDeltaNet, GatedMLP, RotaryEmbedding, SparseMoE
-from boostr.state import Batch, Hidden, StateSpec, Step
+from boostr.state import Step
+from boostr.state.spec import LayerSpec
 from numr import Tensor
 
 __all__ = ["Qwen35", "Qwen35Config"]
@@ -38,6 +40,7 @@ class Qwen35Block:
         else:
             index = len(before) - sum(before)
             self.mixer = self.linear_attn = _delta_net(config, weights.within("linear_attn"), index)
+        self.state_spec: LayerSpec = self.mixer.state_spec
         self.post_attention_layernorm = weights.norm("post_attention_layernorm", config.rms_norm_eps)
         mlp = weights.within("mlp")
         self.mlp = _experts(config, mlp) if config.sparse(layer) else _mlp(config, mlp)
@@ -123,44 +126,17 @@ def _experts(config: Qwen35Config, weights: Weights) -> SparseMoE:
     )
 
 
-class Qwen35:
-    """The network: packed batch in, hidden states and logits out."""
+class Qwen35(Decoder[Qwen35Block]):
+    """The stack of blocks of both kinds."""
 
     def __init__(self, config: Qwen35Config, weights: Weights) -> None:
-        self.config = config
         # Norms of what a state gives, which may be near zero, enlarge a difference of 1e-7 about tenfold a layer.
         weights = weights.steady()
-        self.rotary = RotaryEmbedding(
-            config.head_dim, config.rope.theta, config.rope.scaling, rotary_dim=config.rotary_dim
-        )
-        self.embed_tokens = weights.embedding("embed_tokens")
+        rotary = RotaryEmbedding(config.head_dim, config.rope.theta, config.rope.scaling, rotary_dim=config.rotary_dim)
         layers = (weights.within(f"layers.{n}") for n in range(config.num_hidden_layers))
-        self.layers = [Qwen35Block(config, layer, n, self.rotary) for n, layer in enumerate(layers)]
-        self.norm = weights.norm("norm", config.rms_norm_eps)
-        self.lm_head = weights.linear("embed_tokens" if config.tie_word_embeddings else "lm_head")
-        self.state_spec = StateSpec(tuple(layer.mixer.state_spec for layer in self.layers))
-        self.vocab_size = config.vocab_size
-        self.hidden_size = config.hidden_size
-        self.context_length = config.max_position_embeddings
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Run the batch through all layers, into its states; hidden states (R, hidden) of `batch.rows`, normed.
-
-        R is len(batch.rows), or all T rows. Raises TokenizerError for an id outside the vocabulary.
-        """
-        x: Tensor = self.embed_tokens(batch.token_ids)
-        y: Tensor | None = None
-        step = batch.begin()
-        self.rotary.prepare(step.length)
-        for layer in self.layers[:-1]:
-            x, y = layer(x, y, step)
-        x, y = self.layers[-1](x, y, step, batch.rows)
-        batch.finish()
-        return step.read(self.norm.add(x, y), batch.rows)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        """hidden (R, hidden) -> (R, vocab) float32."""
-        return self.lm_head(hidden, hidden.adapters if isinstance(hidden, Hidden) else None)
+        super().__init__(
+            config, weights, rotary, [Qwen35Block(config, layer, n, rotary) for n, layer in enumerate(layers)]
+        )
 
     @staticmethod
     def shapes(config: Qwen35Config) -> Shapes:

@@ -16,10 +16,9 @@ from blazr.server.openai.fields import parse_body
 from blazr.server.openai.logprobs import ChatLogprobs
 from blazr.server.openai.reply_parts import Part, ReplyParts
 from blazr.server.openai.running import RunningRequest
-from blazr.server.openai.sampling import choices, keep_alive_seconds, sampling_params
+from blazr.server.openai.sampling import choices, sampling_params
 from blazr.server.openai.schemas import ChatRequest
-from blazr.server.openai.streaming import start_stream
-from blazr.server.replies import json_reply
+from blazr.server.openai.streaming import respond
 from blazr.server.service import deadline_of, service_of
 from blazr.server.texts import in_turn
 from boostr.generate import Piece
@@ -35,26 +34,15 @@ async def chat_completions(request: Request, body: bytes) -> ASGIApp:
     service = service_of(request)
     asked = parse_body(body, ChatRequest, _ELSEWHERE)
     top = _logprobs(asked)
-    max_tokens = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
-    params = sampling_params(asked, service.settings.generation, max_tokens, top)
+    params = sampling_params(asked, service.settings.generation, top)
     n = choices(asked.n)
-    running = RunningRequest(
-        await service.models.acquire(
-            asked.model, adapter=asked.lora_adapter, keep_alive=keep_alive_seconds(asked.keep_alive)
-        )
-    )
-    try:
+
+    async def begin(running: RunningRequest) -> _Answer:
         conversation = await in_turn(service, len(body), render_conversation, asked, running.lease.model)
         running.submit([GenerationRequest(conversation.ids, params, n, deadline_of(request.scope))])
-        answer = _Answer(running, asked, conversation, n)
-        if asked.stream:
-            return await start_stream(running, answer.chunks, service.ping_seconds)
-        reply = json_reply(await answer.whole())
-    except BaseException:
-        running.close()
-        raise
-    running.close()
-    return reply
+        return _Answer(running, asked, conversation, n)
+
+    return await respond(service, asked, begin)
 
 
 def _logprobs(asked: ChatRequest) -> int | None:

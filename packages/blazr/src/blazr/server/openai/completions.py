@@ -15,10 +15,9 @@ from blazr.server.openai.fields import parse_body
 from blazr.server.openai.logprobs import CompletionLogprobs
 from blazr.server.openai.prompts import Prompt, read_prompts
 from blazr.server.openai.running import RunningRequest
-from blazr.server.openai.sampling import choices, keep_alive_seconds, sampling_params
+from blazr.server.openai.sampling import choices, sampling_params
 from blazr.server.openai.schemas import CompletionRequest
-from blazr.server.openai.streaming import start_stream
-from blazr.server.replies import json_reply
+from blazr.server.openai.streaming import respond
 from blazr.server.service import deadline_of, service_of
 from blazr.server.texts import in_turn
 from boostr.generate import Piece
@@ -37,36 +36,20 @@ async def completions(request: Request, body: bytes) -> ASGIApp:
     service = service_of(request)
     asked = parse_body(body, CompletionRequest, _ELSEWHERE)
     top = _logprobs(asked)
-    max_tokens = asked.max_tokens if asked.max_completion_tokens is None else asked.max_completion_tokens
-    params = sampling_params(asked, service.settings.generation, max_tokens, top)
+    params = sampling_params(asked, service.settings.generation, top)
     n = choices(asked.n)
     if asked.best_of not in (None, n):
         raise RequestError(f"best_of is {asked.best_of}: only a value equal to n ({n}) is supported", "best_of")
-    running = RunningRequest(
-        await service.models.acquire(
-            asked.model, adapter=asked.lora_adapter, keep_alive=keep_alive_seconds(asked.keep_alive)
-        )
-    )
-    try:
+
+    async def begin(running: RunningRequest) -> _Answer:
         prompts = await in_turn(
             service, len(body), read_prompts, asked.prompt, asked.context or (), running.lease.model
         )
-        prompt_logprobs = top if asked.echo else None
-        running.submit(
-            [
-                GenerationRequest(prompt.ids, params, n, deadline_of(request.scope), prompt_logprobs)
-                for prompt in prompts
-            ]
-        )
-        answer = _Answer(running, asked, prompts, n, top)
-        if asked.stream:
-            return await start_stream(running, answer.chunks, service.ping_seconds)
-        reply = json_reply(await answer.whole())
-    except BaseException:
-        running.close()
-        raise
-    running.close()
-    return reply
+        deadline, prompt_logprobs = deadline_of(request.scope), top if asked.echo else None
+        running.submit([GenerationRequest(prompt.ids, params, n, deadline, prompt_logprobs) for prompt in prompts])
+        return _Answer(running, asked, prompts, n, top)
+
+    return await respond(service, asked, begin)
 
 
 def _logprobs(asked: CompletionRequest) -> int | None:

@@ -27,10 +27,9 @@ _DIRECT = (
 )
 
 
-def sampling_params(
-    fields: GenerationFields, defaults: GenerationSettings, max_tokens: int | None, logprobs: int | None
-) -> SamplingParams:
+def sampling_params(fields: GenerationFields, defaults: GenerationSettings, logprobs: int | None) -> SamplingParams:
     """Raises RequestError or ParameterError naming the field."""
+    max_tokens = fields.max_tokens if fields.max_completion_tokens is None else fields.max_completion_tokens
     values: dict[str, Any] = defaults.sampling()
     values |= {name: getattr(fields, name) for name in _DIRECT if getattr(fields, name) is not None}
     if max_tokens is not None:

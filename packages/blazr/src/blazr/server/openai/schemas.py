@@ -18,6 +18,7 @@ class GenerationFields(msgspec.Struct, kw_only=True):
     model: str | None = None
     lora_adapter: str | None = None  # a variant of `model`
     max_tokens: int | None = None
+    max_completion_tokens: int | None = None  # OpenAI's newer name; it wins
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -40,7 +41,6 @@ class CompletionRequest(GenerationFields, kw_only=True):
     """POST /v1/completions."""
 
     prompt: Any  # a text, a list of texts, token ids, or a list of token-id lists
-    max_completion_tokens: int | None = None
     logprobs: bool | int | None = None
     top_logprobs: int | None = None
     echo: bool | None = None
@@ -63,6 +63,5 @@ class ChatRequest(GenerationFields, kw_only=True):
     reasoning_effort: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     add_generation_prompt: bool | None = None
-    max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None

@@ -1,0 +1,132 @@
+"""From a path to a DecisionModel: which family it is, where its base lies, and what is loaded. Holds no numerics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boostr.decision.model import DecisionModel
+from boostr.errors import ConfigError, ModelNotFoundError, ParameterError
+
+if TYPE_CHECKING:
+    from boostr.generate.language_model import LanguageModel
+
+__all__ = ["FAMILIES", "find_base", "load", "recognise"]
+
+# In the order in which they are asked whether a model is theirs.
+FAMILIES = {"decider": "Decider", "jebadiah": "Jebadiah", "kev": "Kev", "clef": "Clef"}
+
+_ADAPTER = "adapter_config.json"
+
+
+def load(
+    path: str | Path,
+    family: str | None = None,
+    base: str | Path | None = None,
+    *,
+    limits: Any = None,
+    context_length: int | None = None,
+) -> DecisionModel:
+    """Load a decision model from a directory, a GGUF file, or a hub id that is already in the Hugging Face cache.
+
+    family          "decider", "jebadiah", "kev" or "clef"; None: told by the sidecars, then by a GGUF header
+    base            of a release that holds only an adapter; None: where the adapter says, beside it or in the cache
+    limits          the family's own limits class (KevLimits, ...), or None for the vendor's numbers
+    context_length  at most what the model was trained for
+
+    Weights multiply float32 activations ("precise"). Raises ParameterError for an unknown family, ConfigError where no
+    family or several are recognised, ModelNotFoundError for a base that is not here, and all that boostr.load raises.
+    """
+    from boostr.hub import resolve_model
+
+    found = resolve_model(path)
+    directory = found if found.is_dir() else found.parent
+    chosen = family_class(family) if family is not None else recognise(found)
+    model = _load_model(found, directory, base, context_length)
+    try:
+        return DecisionModel(model, chosen.open(model, directory, limits=limits))
+    except BaseException:
+        (model.base or model).close()
+        raise
+
+
+def family_class(name: str) -> Any:
+    """The class of a family by its name. Raises ParameterError."""
+    if name not in FAMILIES:
+        raise ParameterError(f"family is {name!r}: known are {', '.join(FAMILIES)}", "family")
+    return getattr(import_module(f"boostr.decision.{name}"), FAMILIES[name])
+
+
+def recognise(path: Path) -> Any:
+    """The family whose sidecar lies beside the weights, or that a GGUF header names. Raises ConfigError."""
+    directory = path if path.is_dir() else path.parent
+    for metadata in ({}, _header(path)):
+        found = [name for name in FAMILIES if family_class(name).recognise(directory, metadata)]
+        if len(found) > 1:
+            raise ConfigError(f"{path} could be a model of the families {' and '.join(found)}: say which, with family")
+        if found:
+            return family_class(found[0])
+    raise ConfigError(
+        f"{path} is no decision model that can be told: no sidecar of {', '.join(FAMILIES)} lies there and no GGUF "
+        "header names one; say the family"
+    )
+
+
+def find_base(directory: Path, named: Sequence[str], given: str | Path | None) -> Path:
+    """Where the base of an adapter lies: as given, else by each name beside the adapter, then in the hub cache."""
+    from boostr.hub import resolve_model
+
+    if given is not None:
+        return resolve_model(given)
+    for name in named:
+        beside = directory.parent / Path(name).name
+        if beside != directory and beside.exists():
+            return beside
+        try:
+            return resolve_model(name)
+        except ModelNotFoundError:
+            continue
+    raise ModelNotFoundError(
+        f"{directory} holds an adapter of {' or '.join(named) or 'a model it does not name'}, which is neither beside "
+        "it nor in the Hugging Face cache: pull it, or give base"
+    )
+
+
+def _load_model(found: Path, directory: Path, base: str | Path | None, context_length: int | None) -> LanguageModel:
+    from boostr.generate.load import load as load_model
+
+    if not (found.is_dir() and (found / _ADAPTER).is_file()):
+        return load_model(found, precise=True, context_length=context_length)
+    from boostr.peft import PeftAdapter
+
+    whole = load_model(find_base(directory, _bases(directory), base), precise=True, context_length=context_length)
+    try:
+        return whole.derive_with_adapter(PeftAdapter.load(directory))
+    except BaseException:
+        whole.close()
+        raise
+
+
+def _bases(directory: Path) -> Sequence[str]:
+    from boostr.decision.kev.config import HEAD, KevConfig
+    from boostr.formats.json_file import read_json_object
+
+    if (directory / HEAD).is_file():
+        return KevConfig.read(directory).bases
+    named = read_json_object(directory / _ADAPTER).get("base_model_name_or_path")
+    return (named,) if isinstance(named, str) and named else ()
+
+
+def _header(path: Path) -> Mapping[str, Any]:
+    """Metadata of a GGUF file, or of the one in a directory; nothing of other models."""
+    from boostr.formats import open_checkpoint
+
+    if path.is_dir() and not any(path.glob("*.gguf")):
+        return {}
+    checkpoint = open_checkpoint(path)
+    try:
+        return dict(checkpoint.metadata)
+    finally:
+        checkpoint.close()
