@@ -110,7 +110,8 @@ def ask_for_every_library() -> None:
 def inside(package: str) -> dict[str, Path]:
     """The libraries of a package, and where each lies in its wheel."""
     spec = importlib.util.find_spec(package)
-    assert spec is not None and spec.origin is not None, f"{package} is installed"
+    assert spec is not None
+    assert spec.origin is not None
     folder = Path(spec.origin).parent  # in the source tree, or beside the other packages where they are installed
     found = {recipe.name: recipe.prebuilt for recipe in requested().values()}
     return {name: path.relative_to(folder.parent) for name, path in found.items() if path.is_relative_to(folder)}

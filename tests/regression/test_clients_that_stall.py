@@ -11,7 +11,7 @@ import pytest
 from blazr.config import ServerSettings, Settings
 from blazr.engine import GenerationRequest, Lane, LaneLimits, Output
 from blazr.engine.generation import MOST_UNREAD
-from blazr.server import waiting
+from blazr.server import run, waiting
 from blazr.server.app import create_app
 from blazr.server.middleware import concurrency
 from blazr.server.run import serve_app
@@ -58,9 +58,10 @@ class Server:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
     """Two requests may be open: one running, one waiting."""
     limits = LaneLimits(max_sequences=1, max_queue=1)
+    monkeypatch.setattr(run, "_IDLE_SECONDS", 0.5)
     store = TinyModels([TinyModel(context_length=MANY)], limits=limits)
     settings = Settings(
         server=ServerSettings(host="127.0.0.1", port=0, max_concurrent_requests=1, max_queue=1, request_logging=False)
@@ -74,6 +75,23 @@ async def server() -> AsyncIterator[Server]:
     shutdown.set()
     await serving
     assert store.leases == 0
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /health HTT",
+        b"GET /health HTTP/1.1\r\nHost: x\r\n",
+        b"PRI * HTTP/2.0\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
+    ],
+)
+async def test_a_connection_that_asks_for_nothing_is_closed(server: Server, sent: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(sent)
+    await asyncio.wait_for(reader.read(), 60)  # to its end
+    writer.close()
 
 
 async def test_bodies_that_do_not_come_shut_nobody_out(server: Server) -> None:

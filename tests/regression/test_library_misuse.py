@@ -1,5 +1,7 @@
 """Odd arguments that once did something silently, or failed far from where they were given."""
 
+import copy
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 import boostr
-from boostr.errors import ConfigError, ParameterError, TokenizerError
+from boostr.errors import ConfigError, ContextLengthError, ParameterError, TokenizerError
 from boostr.generate.decode import PREFILL_CHUNK, chunks
 
 PATH = Path(__file__).parents[1] / "data" / "gguf" / "models" / "llama-bpe-Q4_K_M.gguf"
@@ -56,3 +58,9 @@ def test_no_prompt_is_cut_so_that_one_token_stands_alone(length: int) -> None:
     parts = list(chunks(ids))
     assert [token for part in parts for token in part] == ids
     assert all(2 <= len(part) <= PREFILL_CHUNK for part in parts) or length == 1
+
+
+def test_an_error_comes_back_whole_from_another_process() -> None:
+    for error in (pickle.loads(pickle.dumps(ContextLengthError(5, 4))), copy.deepcopy(ContextLengthError(5, 4))):
+        assert (error.n_prompt, error.n_ctx) == (5, 4)
+        assert str(error) == str(ContextLengthError(5, 4))

@@ -32,9 +32,12 @@ class FakeLane:
         self.model = model
         self.active = 0
         self.closed_with: float | None = None
+        self.drained = threading.Event()  # set: nothing runs any more
+        self.drained.set()
 
     def close(self, drain_seconds: float = 0.0) -> None:
         self.closed_with = drain_seconds
+        self.drained.wait(10)
 
 
 class Loads:
@@ -337,6 +340,21 @@ def test_close_drains_lanes_and_refuses_new_work(make_store: Any) -> None:
         with pytest.raises(ShuttingDownError):
             await store.acquire("a")
         lease.release()
+
+    run(work())
+
+
+def test_models_are_listed_until_they_have_drained(make_store: Any) -> None:
+    async def work() -> None:
+        store = make_store()
+        lease = await store.acquire("a")
+        lease.lane.drained.clear()
+        closing = asyncio.create_task(store.close(drain_seconds=5.0))
+        await until(lambda: lease.lane.closed_with is not None)
+        assert [one.description.id for one in store.running()] == ["a"]
+        lease.lane.drained.set()
+        await closing
+        assert not store.running()
 
     run(work())
 

@@ -63,3 +63,10 @@ def test_absurd_block_counts_are_refused_with_the_limit(tmp_path: Path, blocks: 
 def test_block_counts_that_are_no_number_are_refused_by_key(tmp_path: Path, blocks: Any) -> None:
     with pytest.raises(ConfigError, match=r"'llama\.block_count' is .*, not a whole number"):
         load(tmp_path, {"llama.block_count": blocks})
+
+
+@pytest.mark.parametrize("changes", [{"llama.block_count": 0}, {"llama.rope.dimension_count": 5}])
+def test_a_value_that_cannot_be_is_told_with_its_file(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, changes)
+    assert str(caught.value).count(f"{tmp_path / 'model.gguf'}: ") == 1

@@ -163,6 +163,8 @@ def test_head_counts_per_layer_must_agree() -> None:
         ({"num_attention_heads": 3, "num_key_value_heads": 2}, "'head_dim' is missing"),
         ({"num_attention_heads": 3, "num_key_value_heads": 2, "head_dim": 16}, "3 is not a multiple of"),
         ({"head_dim": 15}, "head_dim 15 is odd"),
+        ({"head_dim": 16, "partial_rotary_factor": 0.44}, "7 of the 16 dims of a head turn"),
+        ({"head_dim": 16, "partial_rotary_factor": 0.0}, "0 of the 16 dims of a head turn"),
         ({"rms_norm_eps": float("nan")}, "'rms_norm_eps' is nan"),
         ({"rms_norm_eps": "x" * 100}, "'rms_norm_eps' is 'x{56}\\.\\.\\., not a number"),
         ({"rope_theta": 0}, "'rope_theta' is 0"),
@@ -222,3 +224,9 @@ def test_rotary_settings_per_layer_type_are_refused() -> None:
 def test_unknown_activations_name_the_known() -> None:
     with pytest.raises(UnsupportedModelError, match="hidden_act 'relu6' is not one of silu"):
         hf(hidden_act="relu6")
+
+
+def test_the_dims_that_turn_come_in_pairs() -> None:
+    assert gguf(llama__attention__key_length=88, llama__rope__dimension_count=60).rotary_dim == 60
+    with pytest.raises(ConfigError, match="7 of the 16 dims of a head turn: it must be an even number"):
+        gguf(llama__rope__dimension_count=7)

@@ -1,6 +1,9 @@
 """SequenceState: growth by segments, forks that share them, and what each may write. Memory is checked by value."""
 
+import copy
 import ctypes
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -218,3 +221,11 @@ def test_memory_that_cannot_be_had_is_named() -> None:
     with pytest.raises(DeviceMemoryError, match="keys and values of 256 more tokens"):
         huge.reserve(1)
     assert huge.nbytes == 0
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_states_are_forked_and_never_copied(duplicate: Callable[[Any], Any]) -> None:
+    state = state_of(range(3))
+    for one in (state, state.snapshot()):
+        with pytest.raises(TypeError, match=rf"a {type(one).__name__} cannot be copied or pickled.*fork"):
+            duplicate(one)
