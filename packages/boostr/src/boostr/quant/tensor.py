@@ -26,7 +26,7 @@ class QuantTensor:
     the product of all dims but the last. FormatError if blocks, type and shape disagree.
     """
 
-    __slots__ = ("_ptr", "blocks", "qtype", "shape")
+    __slots__ = ("__weakref__", "_ptr", "blocks", "qtype", "shape")
 
     def __init__(self, blocks: Bytes, qtype: QuantType, shape: tuple[int, ...]) -> None:
         rows = math.prod(shape[:-1])

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from boostr.quant.floats import kept_floats
 from boostr.quant.kernels import Kernels, kernels
 from boostr.quant.tensor import QuantTensor
 from boostr.quant.types import QUANT_TYPES, QuantType
@@ -53,10 +54,11 @@ def kernels_for(weight: Weight) -> Kernels | None:
 
 
 def rows_as_floats(weight: Weight, start: int, stop: int) -> Float32Array:
-    """Rows start..stop as float32, in memory of this thread that the next call overwrites."""
+    """Rows start..stop as float32, to be read only: a kept copy, or memory that this thread's next call overwrites."""
     native = kernels_for(weight)
     if native is None and isinstance(weight, QuantTensor):
-        return weight.dequantize(slice(start, stop))
+        kept = kept_floats(weight)
+        return weight.dequantize(slice(start, stop)) if kept is None else kept[start:stop]
     columns = weight.shape[1]
     tile = _scratch((stop - start) * columns).reshape(stop - start, columns)
     if native is None:
