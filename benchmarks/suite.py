@@ -54,17 +54,22 @@ class Suite:
         arguments = [f"--{name}={value}" for name, value in {"threads": self.options.threads, **sizes}.items()]
         return interleaved(str(model), pairs, self.peer, *arguments)
 
+    def wants(self, title: str) -> bool:
+        return not self.options.only or any(text in title for text in self.options.only)
+
     def table(self) -> Iterator[tuple[str, Rows]]:
         """Decode, prefill of 512 and 8 sequences together, per model."""
         for title, (shape, mix) in MODELS.items():
-            model = random_model(shape, mix)
-            yield title, self.run(model, self.options.pairs, prompt=512, decode=24, sequences=8)
-        yield SMOLLM2, self.run(packaged_model(), self.options.pairs, prompt=512, decode=64, sequences=8)
+            if self.wants(title):
+                model = random_model(shape, mix)
+                yield title, self.run(model, self.options.pairs, prompt=512, decode=24, sequences=8)
+        if self.wants(SMOLLM2):
+            yield SMOLLM2, self.run(packaged_model(), self.options.pairs, prompt=512, decode=64, sequences=8)
 
     def types(self) -> Iterator[tuple[str, Rows]]:
         """Decode and prefill of every other type, on four layers."""
         pairs = min(3, self.options.pairs)
-        for kind in OTHER_TYPES:
+        for kind in filter(self.wants, OTHER_TYPES):
             yield kind, self.run(random_model("llama-slice", kind), pairs, prompt=256, decode=32)
 
     def context(self) -> Iterator[tuple[str, Rows]]:
@@ -131,6 +136,9 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument(
+        "--only", action="append", metavar="TEXT", help="rows of table and types with TEXT in their name"
+    )
     parser.add_argument("--without-peer", action="store_true")
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has llama-cpp-python")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
@@ -141,7 +149,7 @@ def main() -> None:
     results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     results["machine"] = {**machine(), "threads": options.threads, "peer": PEER if suite.peer else None}
     for part in options.parts or PARTS:
-        rows: dict[str, Rows] = {}
+        rows: dict[str, Rows] = results.get(part, {}) if options.only else {}
         print(f"\n{part}: {(PARTS[part].__doc__ or '').splitlines()[0]}  ours / peer = ratio", flush=True)
         for title, row in PARTS[part](suite):
             rows[title] = row
