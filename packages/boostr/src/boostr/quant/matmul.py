@@ -129,10 +129,18 @@ class Product:
         many = path.many
         tiled = m >= self._tiled if many is None else many and self._tiled < ANY
         run = self._kernels.product_tiled if tiled else self._kernels.product
-        status = run(self._address, x.ptr, m, _address_of(_first_byte(y)))
+        address = _address_of(_first_byte(y))
+        status = run(self._address, x.ptr, m, address)
         if status:
             check(status)
-        return tuple([Tensor(y[m * start : m * stop].reshape(m, rows)) for start, stop, rows in self._slices])
+        if len(self._slices) == 1:
+            return (_placed(y[: m * self.rows[0]].reshape(m, self.rows[0]), address),)
+        return tuple(
+            [
+                _placed(y[m * start : m * stop].reshape(m, rows), address + 4 * m * start)
+                for start, stop, rows in self._slices
+            ]
+        )
 
     def _many(self, x: Tensor) -> tuple[Tensor, ...]:
         if self._parts:
@@ -147,6 +155,13 @@ class Product:
                 rounded[how] = _rounded(np.ascontiguousarray(x.array), how, kernels_for(weight))
             outputs.append(Tensor(_multiply(rounded[how], weight)))
         return tuple(outputs)
+
+
+def _placed(array: Float32Array, address: int) -> Tensor:
+    """A tensor that knows its address: asking each slice for its own costs as much as a small operation."""
+    tensor = Tensor(array)
+    tensor._ptr = address
+    return tensor
 
 
 def _misfit(array: np.ndarray, columns: int) -> Exception:
