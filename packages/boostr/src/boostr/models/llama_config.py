@@ -56,16 +56,13 @@ class LlamaConfig:
             raise ConfigError(f"num_attention_heads {heads} is not a multiple of num_key_value_heads {kv_heads}")
         if self.head_dim % 2:
             raise ConfigError(f"head_dim {self.head_dim} is odd: rotary positions turn pairs")
-        if self.rotary_dim < 2 or self.rotary_dim % 2:
-            raise ConfigError(
-                f"{self.rotary_dim} of the {self.head_dim} dims of a head turn: it must be an even number, at least 2"
-            )
+        self.rope.dims(self.head_dim)
         if self.hidden_act not in ACTIVATIONS:
             raise UnsupportedModelError(f"hidden_act {self.hidden_act!r} is not one of {', '.join(ACTIVATIONS)}")
 
     @property
     def rotary_dim(self) -> int:
-        return int(self.head_dim * self.rope.partial + 1e-6)  # a share like 58/100 may come out a hair below
+        return self.rope.dims(self.head_dim)
 
     @classmethod
     def from_hf(cls, values: Mapping[str, Any], found: Mapping[str, TensorInfo] | None = None) -> LlamaConfig:

@@ -106,10 +106,7 @@ class Qwen35Config:
                 f"num_attention_heads {self.num_attention_heads} is not a multiple of num_key_value_heads "
                 f"{self.num_key_value_heads}"
             )
-        if self.rotary_dim < 2 or self.rotary_dim % 2:
-            raise ConfigError(
-                f"{self.rotary_dim} of the {self.head_dim} dims of a head turn: it must be an even number"
-            )
+        self.rope.dims(self.head_dim)
         if self.hidden_act not in ACTIVATIONS:
             raise UnsupportedModelError(f"hidden_act {self.hidden_act!r} is not one of {', '.join(ACTIVATIONS)}")
 
@@ -119,7 +116,7 @@ class Qwen35Config:
 
     @property
     def rotary_dim(self) -> int:
-        return int(self.head_dim * self.rope.partial + 1e-6)  # a share like 58/100 may come out a hair below
+        return self.rope.dims(self.head_dim)
 
     def sparse(self, layer: int) -> bool:
         """Whether a layer has experts in place of an MLP."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from boostr.errors import UnsupportedModelError
+from boostr.errors import ConfigError, UnsupportedModelError
 from boostr.models.fields import LIMITS, Fields
 from boostr.nn import SCALINGS, RopeScaling
 
@@ -22,6 +22,13 @@ class RopeConfig:
     partial: float = 1.0
     context_length: int = 0  # where the scaling implies one, else 0
     assumptions: tuple[str, ...] = ()
+
+    def dims(self, head_dim: int) -> int:
+        """How many of a head's dims turn. Raises ConfigError where they are not pairs."""
+        dims = int(head_dim * self.partial + 1e-6)  # a share like 58/100 may come out a hair below
+        if dims < 2 or dims % 2:
+            raise ConfigError(f"{dims} of the {head_dim} dims of a head turn: it must be an even number, at least 2")
+        return dims
 
 
 def rope_from_hf(config: Fields, context: int, theta: float = 10000.0) -> RopeConfig:

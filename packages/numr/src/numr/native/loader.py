@@ -176,7 +176,9 @@ class _Build:
         return built
 
     def _compile(self, target: Path) -> None:
-        _log.info("compiling the native code of %s for this processor (%s): once, up to half a minute", self.name, self.level)
+        _log.info(
+            "compiling the native code of %s (%s) for this machine, once: up to half a minute", self.name, self.level
+        )
         self.compiler.build(self.units, self.options, target)
         with contextlib.suppress(OSError):
             os.chmod(target, 0o700)
