@@ -82,6 +82,8 @@ ERROR_TABLE: dict[type[BaseException], ErrorKind] = {
     boostr.UnsupportedModelError: _LOAD_FAILED,
     boostr.WeightsError: _LOAD_FAILED,
     boostr.AdapterError: ErrorKind(400, "invalid_request_error", "lora_load_error"),
+    boostr.DecisionError: ErrorKind(422, "invalid_request_error", "invalid_question"),
+    boostr.DecisionLimitError: ErrorKind(413, "invalid_request_error", "request_too_large"),
     boostr.NumericalError: ErrorKind(500, "server_error", "numerical_error"),
     boostr.DeviceMemoryError: ErrorKind(503, "server_overloaded", "out_of_memory"),
     numr.NumrError: ErrorKind(500, "server_error", "compute_error"),
