@@ -44,6 +44,7 @@ class Family(Protocol):
     """One vendor's way to ask and answer. Immutable; used from several threads."""
 
     name: str
+    tells_cached: bool  # whether its usage says how many tokens a kept prefix saved
 
     def plan(self, body: Mapping[str, Any]) -> Plan:
         """Render the parsed body of a request.
@@ -53,7 +54,10 @@ class Family(Protocol):
         ...
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
-        """The body of the answer. hidden[r] is (len(rows[r].reads), hidden_size), behind the final norm."""
+        """The body of the answer. hidden[r] is (len(rows[r].reads), hidden_size), behind the final norm.
+
+        Where the wire has `latency_ms`, its 0.0 stands for what whoever ran the request measured.
+        """
         ...
 
     def describe(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boostr.decision.model import DecisionModel
+from boostr.decision.prefix_cache import PrefixCache
 from boostr.errors import ConfigError, ModelNotFoundError, ParameterError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def load(
     *,
     limits: Any = None,
     context_length: int | None = None,
+    prefix_cache_mb: int = 0,
 ) -> DecisionModel:
     """Load a decision model from a directory, a GGUF file, or a hub id that is already in the Hugging Face cache.
 
@@ -35,6 +37,7 @@ def load(
     base            of a release that holds only an adapter; None: where the adapter says, beside it or in the cache
     limits          the family's own limits class (KevLimits, ...), or None for the vendor's numbers
     context_length  at most what the model was trained for
+    prefix_cache_mb MiB for states of earlier requests' state prefixes (see PrefixCache); 0 keeps none
 
     Weights multiply float32 activations ("precise"). Raises ParameterError for an unknown family, ConfigError where no
     family or several are recognised, ModelNotFoundError for a base that is not here, and all that boostr.load raises.
@@ -46,7 +49,7 @@ def load(
     chosen = family_class(family) if family is not None else recognise(found)
     model = _load_model(found, directory, base, context_length)
     try:
-        return DecisionModel(model, chosen.open(model, directory, limits=limits))
+        return DecisionModel(model, chosen.open(model, directory, limits=limits), PrefixCache(prefix_cache_mb << 20))
     except BaseException:
         (model.base or model).close()
         raise

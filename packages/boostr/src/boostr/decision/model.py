@@ -6,9 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from boostr.decision.family import Family
-from boostr.decision.run import run_plan
+from boostr.decision.family import Family, Plan
+from boostr.decision.prefix_cache import PrefixCache
+from boostr.decision.run import read_prefix, run_plan
 from boostr.errors import QuestionError
+from boostr.state import SequenceState
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -17,11 +19,15 @@ __all__ = ["DecisionModel"]
 
 
 class DecisionModel:
-    """Made by `boostr.decision.load`: `model` is the network that reads, `family` what is asked of it."""
+    """Made by `boostr.decision.load`: `model` is the network that reads, `family` what is asked of it.
 
-    def __init__(self, model: LanguageModel, family: Family) -> None:
+    prefixes  states of earlier requests' state prefixes; a request about the same state runs its questions only
+    """
+
+    def __init__(self, model: LanguageModel, family: Family, prefixes: PrefixCache | None = None) -> None:
         self.model = model
         self.family = family
+        self.prefixes = PrefixCache(0) if prefixes is None else prefixes
 
     def __repr__(self) -> str:
         return f"<DecisionModel {self.model.name}: {self.family.name} on {self.model.report.summary()}>"
@@ -39,13 +45,29 @@ class DecisionModel:
         """The body of the answer to the parsed body of a request, as the family's server writes it."""
         started = time.perf_counter()
         plan = self.family.plan(require_text(body))
-        answered = self.family.answer(plan, run_plan(self.model, plan))
+        kept, saved = self._prefix(plan)
+        answered = self.family.answer(plan, run_plan(self.model, plan, kept))
+        if self.prefixes.most_bytes and self.family.tells_cached:
+            answered["usage"] |= {"cached_tokens": saved, "cached_input_tokens": saved}
         if "latency_ms" in answered:
             answered["latency_ms"] = round((time.perf_counter() - started) * 1000, 1)
         return answered
 
+    def _prefix(self, plan: Plan) -> tuple[SequenceState | None, int]:
+        """A state behind the plan's prefix where such are kept, and how many tokens it saves."""
+        if not plan.rows or not self.prefixes.takes(plan.prefix):
+            return None, 0
+        ids = plan.rows[0].ids[: plan.prefix]
+        found = self.prefixes.find(ids)
+        if found is not None:
+            return found, len(ids)
+        state = read_prefix(self.model, ids)
+        self.prefixes.keep(ids, state)
+        return state, 0
+
     def close(self) -> None:
         """Release the mapped files, of a variant its base's. The model must not be used afterwards."""
+        self.prefixes.clear()
         (self.model.base or self.model).close()
 
 

@@ -47,6 +47,7 @@ class Clef:
     """One loaded Clef. `open` makes it of a model and its directory."""
 
     name = "clef"
+    tells_cached = False
 
     def __init__(self, tokenizer: Tokenizer, head: JointSchemaHead, limits: ClefLimits | None = None) -> None:
         self.limits = limits or ClefLimits()

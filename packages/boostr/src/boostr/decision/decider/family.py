@@ -50,6 +50,7 @@ class Decider:
     """One loaded decider. `open` makes it of a model and its directory."""
 
     name = "decider"
+    tells_cached = True
 
     def __init__(
         self, config: DeciderConfig, prompt: Prompt, head: LabelTokenHead, limits: DeciderLimits | None = None

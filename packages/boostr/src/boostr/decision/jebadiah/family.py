@@ -50,6 +50,7 @@ class Jebadiah:
     """One loaded Jebadiah. `open` makes it of a model and its directory."""
 
     name = "jebadiah"
+    tells_cached = True
 
     def __init__(
         self,

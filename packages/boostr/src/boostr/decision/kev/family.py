@@ -48,6 +48,7 @@ class Kev:
     """One loaded Kev. `open` makes it of a model and its directory."""
 
     name = "kev"
+    tells_cached = False
 
     def __init__(self, config: KevConfig, rows: Delimited, limits: KevLimits | None = None) -> None:
         self.config = config
