@@ -126,9 +126,13 @@ def markdown(rows: dict[str, Rows]) -> str:
 
 def _cell(row: dict[str, Any]) -> str:
     if "ratio" not in row:
-        return f"{row['ours']:.3g}"
+        return _digits(row["ours"])
     low, high = row["ratio_range"]
-    return f"{row['ours']:.3g} / {row['peer']:.3g} = **{row['ratio']:.2f}** ({low:.2f}–{high:.2f})"
+    return f"{_digits(row['ours'])} / {_digits(row['peer'])} = **{row['ratio']:.2f}** ({low:.2f}–{high:.2f})"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 def main() -> None:
