@@ -1,88 +1,113 @@
 """Reads a small `torch.save` file without torch: numbers, texts, lists, dicts and float tensors, and nothing that runs.
 
-A pickle is a program. Its instructions are checked against the few that such a file needs before any is carried out,
-and the only names that it may ask for are the three that rebuild a tensor; every other is refused, never called.
+A pickle is a program, carried out by an interpreter of our own (pickle_program.py). The only names that it may ask for
+are those that rebuild a tensor; every other is refused, never called. Sizes are checked before anything is allocated.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import pickle
-import pickletools
+import os
+import re
+import struct
 import zipfile
 import zlib
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from boostr.errors import FormatError
+from boostr.formats.pickle_program import Function, OrderedValues, run_pickle
 
 __all__ = ["load_torch_file"]
 
-MAX_PICKLE_BYTES = 4 << 20
+MAX_PICKLE_BYTES = 1 << 20
 MAX_MEMBERS = 256
+MAX_DIRECTORY_BYTES = 256 << 10
+MAX_DIMENSIONS = 8
 
-_INSTRUCTIONS = {
-    *("PROTO", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"),
-    *("BINUNICODE", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "APPEND"),
-    *("APPENDS", "SETITEM", "SETITEMS", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "GLOBAL", "REDUCE", "BUILD"),
-    "BINPERSID",
-}
 _STORAGES: dict[str, Any] = {
     "FloatStorage": np.dtype("<f4"),
     "DoubleStorage": np.dtype("<f8"),
     "HalfStorage": np.dtype("<f2"),
     "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
 }
+_KEY = re.compile(r"[0-9]{1,9}")
+
+
+class _StorageType(NamedTuple):
+    name: str
+
+
+class _Storage(NamedTuple):
+    kind: str
+    values: NDArray[np.float32]  # widened once, and read-only: tensors are views of it
 
 
 def load_torch_file(path: Path, most_bytes: int = 256 << 20) -> Any:
-    """What `torch.save` wrote to `path`; tensors as float32 arrays.
+    """What `torch.save` wrote to `path`; tensors as read-only float32 arrays.
 
-    Raises FormatError for anything else than a zip archive of such values, or one that would unfold to more than
-    `most_bytes`.
+    Raises FormatError naming the file for anything else than a zip archive of such values, or one that would unfold to
+    more than `most_bytes`.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _Reads(path, MAX_DIRECTORY_BYTES) as stream, zipfile.ZipFile(stream) as archive:
+            stream.most = most_bytes
             return _File(path, archive, most_bytes).load()
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
+    except FormatError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, RuntimeError, ValueError) as error:
         raise FormatError(f"{path} is not a file that torch.save writes (torch 1.6 or newer): {error}") from error
+
+
+class _Reads(io.FileIO):
+    """A file that never reads more at once than `most` and than there is: a zip header may declare any size."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(path)
+        self.most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(0, os.fstat(self.fileno()).st_size - self.tell())
+        wanted = left if size is None or size < 0 else min(size, left)
+        if wanted > self.most:
+            raise ValueError(f"it has a part of {wanted} bytes, more than such a file needs")
+        return super().read(wanted) or b""
 
 
 class _File:
     def __init__(self, path: Path, archive: zipfile.ZipFile, most_bytes: int) -> None:
         self._path = path
         self._archive = archive
+        self._storages: dict[str, _Storage] = {}
         members = archive.infolist()
-        roots = {member.filename.partition("/")[0] for member in members}
-        total = sum(member.file_size for member in members)
-        if len(members) > MAX_MEMBERS or total > most_bytes:
-            raise FormatError(f"{path} holds {len(members)} members of {total} bytes: more than such a file needs")
-        if len(roots) != 1:
-            raise FormatError(f"{path} holds {len(roots)} folders where torch.save writes one")
-        self._root = roots.pop()
         self._sizes = {member.filename: member.file_size for member in members}
+        total = sum(self._sizes.values())
+        if len(members) > MAX_MEMBERS or total > most_bytes:
+            raise self._fault(f"it holds {len(members)} members of {total} bytes, more than such a file needs")
+        if len(self._sizes) != len(members):
+            raise self._fault("two of its members have the same name")
+        # Of other compressions Python may unfold everything at once, whatever size a member declares.
+        if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
+            raise self._fault("a member is compressed in a way that torch.save does not use")
+        roots = {name.partition("/")[0] for name in self._sizes}
+        if len(roots) != 1:
+            raise self._fault(f"it holds {len(roots)} folders where torch.save writes one")
+        self._root = roots.pop()
 
     def load(self) -> Any:
-        if "byteorder" in self._names() and self._read("byteorder", 16).strip() != b"little":
-            raise FormatError(f"{self._path} was written on a big-endian machine, which is not read")
-        program = self._read("data.pkl", MAX_PICKLE_BYTES)
-        self._check(program)
-        try:
-            return _Reader(io.BytesIO(program), self._path, self._storage).load()
-        except FormatError:
-            raise
-        except (pickle.UnpicklingError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise self._fault(f"its pickle does not hold: {error}") from error
-
-    def _names(self) -> set[str]:
-        return {name.partition("/")[2] for name in self._sizes}
+        if f"{self._root}/byteorder" in self._sizes and self._read("byteorder", 16).strip() != b"little":
+            raise self._fault("it was written on a big-endian machine, which is not read")
+        names = {
+            "collections OrderedDict": Function(self._ordered),
+            "torch._utils _rebuild_tensor_v2": Function(self._rebuild),
+            **{f"torch {name}": _StorageType(name) for name in _STORAGES},
+        }
+        return run_pickle(self._read("data.pkl", MAX_PICKLE_BYTES), names, self._storage, self._fault)
 
     def _read(self, name: str, most: int) -> bytes:
         size = self._sizes.get(f"{self._root}/{name}")
@@ -96,68 +121,58 @@ class _File:
             raise self._fault(f"its member {name} does not have the {size} bytes that it declares")
         return content
 
-    def _check(self, program: bytes) -> None:
-        try:
-            for instruction, _, _ in pickletools.genops(program):
-                if instruction.name not in _INSTRUCTIONS:
-                    raise self._fault(f"its pickle uses {instruction.name}, which no such file needs")
-        except FormatError:
-            raise
-        except ValueError as error:
-            raise self._fault(f"its pickle is damaged: {error}") from error
+    def _ordered(self, given: tuple[Any, ...]) -> OrderedValues:
+        if given:
+            raise self._fault("its pickle makes an OrderedDict of values, where torch.save fills an empty one")
+        return OrderedValues()
 
-    def _storage(self, kind: str, key: str, numel: int) -> NDArray[Any]:
+    def _storage(self, told: Any) -> _Storage:
+        """The storage of a persistent id: ("storage", its type, key, location, number of elements)."""
+        types = (str, _StorageType, str, str, int)
+        if type(told) is not tuple or tuple(map(type, told)) != types or told[0] != "storage":
+            raise self._fault("its pickle names a storage in an unknown way")
+        _, (kind,), key, _, numel = told
+        if not _KEY.fullmatch(key) or numel < 0:
+            raise self._fault(f"its pickle names the storage {key[:20]!r} of {numel} elements")
+        found = self._storages.get(key)
+        if found is None:
+            found = self._storages[key] = _Storage(kind, self._values(kind, key, numel))
+        if (found.kind, found.values.size) != (kind, numel):
+            raise self._fault(f"its pickle tells type or size of storage {key} in two ways")
+        return found
+
+    def _values(self, kind: str, key: str, numel: int) -> NDArray[np.float32]:
         dtype = _STORAGES[kind]
-        if not key.isdigit() or numel < 0:
-            raise self._fault(f"its pickle names the storage {key!r} of {numel} elements")
-        content = self._read(f"data/{key}", numel * dtype.itemsize)
-        if len(content) != numel * dtype.itemsize:
-            raise self._fault(f"its storage {key} has {len(content)} bytes for {numel} elements")
-        return np.frombuffer(content, dtype)
+        size = self._sizes.get(f"{self._root}/data/{key}", 0)
+        if size != numel * dtype.itemsize:
+            raise self._fault(f"its storage {key} has {size} bytes for {numel} elements of {dtype.itemsize}")
+        with np.errstate(over="ignore"):  # a double may widen to infinity, which whoever reads weights looks for
+            values = np.frombuffer(self._read(f"data/{key}", size), dtype).astype(np.float32, copy=False)
+        values.setflags(write=False)
+        return values
+
+    def _rebuild(self, given: tuple[Any, ...]) -> NDArray[np.float32]:
+        """A tensor: (storage, offset, size, stride, requires_grad, hooks[, metadata])."""
+        types = (_Storage, int, tuple, tuple, bool, OrderedValues)
+        if tuple(map(type, given[:6])) != types or len(given) > 7 or given[4] or given[5]:
+            raise self._fault("its pickle makes a tensor in an unknown way")
+        storage, offset, size, stride = given[:4]
+        if not (len(size) == len(stride) <= MAX_DIMENSIONS and _are_counts((offset, *size, *stride))):
+            raise self._fault("its pickle places a tensor in no whole numbers, or in too many dimensions")
+        count = math.prod(size)
+        packed = (math.prod(size[axis + 1 :]) for axis in range(len(size)))
+        lies_packed = all(step == want or n == 1 for n, step, want in zip(size, stride, packed, strict=True))
+        if count < 1 or offset + count > storage.values.size or not lies_packed:
+            raise self._fault(
+                f"a tensor of {size} at {offset} with steps {stride} does not lie packed in the "
+                f"{storage.values.size} elements of its storage"
+            )
+        tensor: NDArray[np.float32] = storage.values[offset : offset + count].reshape(size)
+        return tensor
 
     def _fault(self, what: str) -> FormatError:
         return FormatError(f"{self._path}: {what}")
 
 
-class _Ordered(OrderedDict[Any, Any]):
-    """Stands for collections.OrderedDict: made empty, and deaf to the state that modules leave on theirs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def __setstate__(self, state: Any) -> None:
-        pass
-
-
-class _Reader(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, path: Path, storage: Callable[[str, str, int], NDArray[Any]]) -> None:
-        super().__init__(stream)
-        self._path = path
-        self._storage = storage
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "OrderedDict"):
-            return _Ordered
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return _rebuild
-        if module == "torch" and name in _STORAGES:
-            return name
-        raise FormatError(f"{self._path} asks for {module}.{name}: weights name no code but that of tensors; not read")
-
-    def persistent_load(self, pid: Any) -> NDArray[Any]:
-        tag, kind, key, location, numel = pid
-        if tag != "storage" or not isinstance(key, str) or not isinstance(location, str) or not isinstance(numel, int):
-            raise FormatError(f"{self._path}: its pickle names a storage in an unknown way")
-        return self._storage(kind, key, numel)
-
-
-def _rebuild(
-    storage: NDArray[Any], offset: int, size: tuple[int, ...], stride: tuple[int, ...], grad: bool, hooks: Any, *_: Any
-) -> NDArray[np.float32]:
-    if not all(isinstance(n, int) and n >= 0 for n in (offset, *size, *stride)):
-        raise FormatError("a tensor's place in its storage is not given in whole numbers")
-    count = math.prod(size)
-    packed = tuple(math.prod(size[axis + 1 :]) for axis in range(len(size)))
-    if offset + count > storage.size or (count and tuple(stride) != packed):
-        raise FormatError(f"a tensor of {size} with steps {stride} does not lie packed in its {storage.size} elements")
-    return storage[offset : offset + count].astype(np.float32).reshape(size)
+def _are_counts(numbers: tuple[Any, ...]) -> bool:
+    return all(type(number) is int and 0 <= number < 1 << 48 for number in numbers)
