@@ -114,6 +114,24 @@ def test_a_tied_model_needs_no_head_and_an_untied_one_does(changed: Callable[...
     assert network.config.tie_word_embeddings
 
 
+def test_a_text_model_saved_alone_is_read_for_its_hidden_states(changed: Callable[..., Path]) -> None:
+    def bare(tensors: Tensors) -> None:
+        del tensors["lm_head.weight"]
+        for name in list(tensors):
+            tensors[name.removeprefix("model.")] = tensors.pop(name)
+
+    def hidden(network: Network) -> NDArray[np.float32]:
+        state = SequenceState(network.state_spec)
+        return np.asarray(network.forward(Batch.pack([([1, 2, 3], state)])))
+
+    whole, _ = open_and_load(ARCH / "llama")
+    network, _ = open_and_load(changed("llama", bare))
+    assert not network.config.tie_word_embeddings
+    np.testing.assert_array_equal(hidden(network), hidden(whole))
+    with pytest.raises(UnsupportedModelError, match="without an LM head"):
+        network.logits(network.forward(Batch.pack([([1], SequenceState(network.state_spec))])))
+
+
 def test_vectors_of_integers_are_no_weights(changed: Callable[..., Path]) -> None:
     def spoil(tensors: Tensors) -> None:
         tensors["model.norm.weight"] = np.zeros(64, np.int32)

@@ -11,8 +11,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from boostr.errors import UnsupportedModelError
 from boostr.models.weights import Weights
-from boostr.nn import RotaryEmbedding
+from boostr.nn import Linear, RotaryEmbedding
 from boostr.state import Batch, Hidden, StateSpec, Step
 from boostr.state.spec import LayerSpec
 from numr import Tensor
@@ -45,11 +46,22 @@ class Decoder(Generic[BlockT]):
         self.embed_tokens = weights.embedding("embed_tokens")
         self.layers = layers
         self.norm = weights.norm("norm", config.rms_norm_eps)
-        self.lm_head = weights.linear("embed_tokens" if config.tie_word_embeddings else "lm_head")
+        output = "embed_tokens" if config.tie_word_embeddings else "lm_head"
+        self._lm_head = weights.linear(output) if weights.holds(output) else None
         self.state_spec = StateSpec(tuple(layer.state_spec for layer in layers))
         self.vocab_size: int = config.vocab_size
         self.hidden_size: int = config.hidden_size
         self.context_length: int = config.max_position_embeddings
+
+    @property
+    def lm_head(self) -> Linear:
+        """The output matrix. Raises UnsupportedModelError where the checkpoint has none."""
+        if self._lm_head is None:
+            raise UnsupportedModelError(
+                "this checkpoint is of a text model alone, without an LM head: its hidden states can be read, but it "
+                "has no logits and cannot generate; use the whole checkpoint for that"
+            )
+        return self._lm_head
 
     def forward(self, batch: Batch) -> Tensor:
         """Run the batch through all layers, into its states; hidden states (R, hidden) of `batch.rows`, normed.

@@ -65,7 +65,9 @@ def load_network(
         network_class, config_class = architecture(kind, GGUF_ARCHITECTURES if gguf else MODEL_TYPES)
         placement = Placement(checkpoint, (GGUF_NAMES if gguf else HF_NAMES)[kind])
         config = _config(config_class, kind, checkpoint, hf_config, placement)
-    shapes = network_class.shapes(config)
+    shapes = dict(network_class.shapes(config))
+    if placement.bare and "lm_head.weight" not in placement.placed:
+        shapes.pop("lm_head.weight", None)  # of use to whoever reads hidden states; logits are refused
     wanted = placement.settle(shapes, network_class.unused(config))
     report = LoadReport(
         architecture=kind,

@@ -19,12 +19,16 @@ class Network(Protocol):
     vocab_size: int
     hidden_size: int
     context_length: int
-    lm_head: Linear  # the output matrix, (vocab_size, hidden_size)
+
+    @property
+    def lm_head(self) -> Linear:
+        """The output matrix, (vocab_size, hidden_size). Raises UnsupportedModelError where the checkpoint has none."""
+        ...
 
     def forward(self, batch: Batch) -> Tensor:
         """Hidden states (R, hidden_size) of batch.rows, or of all T rows where that is None."""
         ...
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """hidden (R, hidden_size) -> (R, vocab_size) float32."""
+        """hidden (R, hidden_size) -> (R, vocab_size) float32. Raises UnsupportedModelError as `lm_head`."""
         ...

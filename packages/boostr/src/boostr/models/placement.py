@@ -34,11 +34,13 @@ class Placement:
     placed   {attribute path: tensor}; a fused tensor stands under several paths
     found    the same with what the headers say
     skipped  tensors of no use, with the reason; complete after `settle`
+    bare     whether names lack "model.", as where the model within a language model was saved alone
     """
 
     def __init__(self, checkpoint: Checkpoint, table: NameTable) -> None:
         self._checkpoint = checkpoint
         self._table = table if checkpoint.format == "gguf" else _prefixed(table, checkpoint.names())
+        self.bare = checkpoint.format != "gguf" and not any(name.startswith("model.") for name in checkpoint.names())
         self._by_stem: dict[str, list[str]] = {}
         for path, source in self._table.items():
             self._by_stem.setdefault(source.name, []).append(path)

@@ -37,6 +37,9 @@ class Weights:
         """The weights of a submodule, under paths relative to it."""
         return Weights(self._tensors, self._precision, f"{self._prefix}{module}.", self._steady)
 
+    def holds(self, module: str) -> bool:
+        return f"{self._prefix}{module}.weight" in self._tensors
+
     def linear(self, module: str) -> Linear:
         bias = self._tensors.get(f"{self._prefix}{module}.bias")
         return self._linear(self._tensors[f"{self._prefix}{module}.weight"], None if bias is None else _dense(bias))
