@@ -109,3 +109,45 @@ def test_an_adapter_does_not_change_with_its_file(tmp_path: Path) -> None:
         stream.write(b"\xff" * file.stat().st_size)
     for module, a in zip(adapter.modules.values(), before, strict=True):
         np.testing.assert_array_equal(np.asarray(module.a), a)
+
+
+# Each alone may be taken; together they would keep a server busy for hours.
+TOO_MUCH = {
+    "long paths": ({".*.*.*x": 4}, ["a." * 1000]),
+    "many modules": ({".*.*.*x": 4}, [f"model.layers.{n}.self_attn.q_proj.{'a.' * 50}" for n in range(300)]),
+    "many keys": ({f"layers.{n}.q_proj": 4 for n in range(4000)}, [f"model.layers.{n}.k_proj" for n in range(4000)]),
+    "alternatives": ({f"({'.|' * 40}q)({'.|' * 40}q).*.*.*x": 4}, [f"layers.{n}." + "a." * 20 for n in range(50)]),
+}
+
+
+@pytest.mark.parametrize("case", TOO_MUCH)
+def test_patterns_and_modules_that_would_take_hours_are_refused(case: str, tmp_path: Path) -> None:
+    patterns, modules = TOO_MUCH[case]
+    for key in patterns:
+        check_pattern(key, "rank_pattern")
+    matrices = {
+        f"base_model.model.{name}.lora_{side}.weight": np.zeros(shape, np.float32)
+        for name in modules
+        for side, shape in (("A", (4, 1)), ("B", (1, 4)))
+    }
+    for pattern in ("rank_pattern", "alpha_pattern"):
+        path = altered("llama_plain", tmp_path / pattern, {pattern: patterns}, **matrices)
+        with pytest.raises(AdapterFormatError, match=rf"adapter_config\.json: {pattern}: .* would take very long"):
+            PeftAdapter.load(path)
+
+
+def test_more_keys_than_any_model_needs_are_refused(tmp_path: Path) -> None:
+    path = altered("llama_plain", tmp_path / "adapter", {"rank_pattern": {f"m{n}": 4 for n in range(4097)}})
+    with pytest.raises(AdapterFormatError, match=r"adapter_config\.json: rank_pattern has 4097 patterns; 4096 are"):
+        PeftAdapter.load(path)
+
+
+def test_a_key_for_each_module_of_a_large_model_is_taken(tmp_path: Path) -> None:
+    names = [f"model.layers.{n}.self_attn.{part}_proj" for n in range(80) for part in "qkvogud"]
+    matrices = {
+        f"base_model.model.{name}.lora_{side}.weight": np.zeros(shape, np.float32)
+        for name in names
+        for side, shape in (("A", (2, 1)), ("B", (1, 2)))
+    }
+    path = altered("llama_plain", tmp_path / "adapter", {"rank_pattern": dict.fromkeys(names, 2)}, **matrices)
+    assert PeftAdapter.load(path).modules[names[-1]].a.shape == (2, 1)

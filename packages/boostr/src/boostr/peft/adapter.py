@@ -100,7 +100,9 @@ class PeftAdapter:
         except BoostrError as error:
             raise AdapterFormatError(str(error)) from error
         try:
-            modules = {path: _module(file, path, config) for path in _paired(file)}
+            paths = list(_paired(file))
+            config.check_modules(paths, directory / CONFIG_NAME)
+            modules = {path: _module(file, path, config) for path in paths}
             base_rows = {path: _base_rows(file, path) for path in modules if _copy_of(path) in file.entries}
         finally:
             file.close()

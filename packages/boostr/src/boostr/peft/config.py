@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boostr.errors import AdapterFormatError, FormatError
 from boostr.formats.json_file import read_json_object
-from boostr.peft.patterns import check_pattern, value_of
+from boostr.peft.patterns import MOST_PATTERNS, check_pattern, check_patterns, value_of
 from boostr.peft.shown import shown
 
 __all__ = ["CONFIG_NAME", "LoraConfig"]
@@ -76,6 +76,12 @@ class LoraConfig:
             values=values,
         )
 
+    def check_modules(self, modules: Iterable[str], where: object) -> None:
+        """Raises AdapterFormatError where to find the ranks and scales of all of them would take very long."""
+        modules = list(modules)
+        check_patterns(self.rank_pattern, modules, f"{where}: rank_pattern")
+        check_patterns(self.alpha_pattern, modules, f"{where}: alpha_pattern")
+
     def rank(self, module: str) -> int:
         """The rank of a module, by its path in the base model."""
         return int(value_of(self.rank_pattern, module, self.r))
@@ -132,6 +138,8 @@ def _patterns(values: Mapping[str, Any], key: str, path: Path, check: Check) -> 
     patterns = values.get(key) or {}
     if not isinstance(patterns, dict):
         raise AdapterFormatError(f"{path}: {key} must map module patterns to numbers")
+    if len(patterns) > MOST_PATTERNS:
+        raise AdapterFormatError(f"{path}: {key} has {len(patterns)} patterns; {MOST_PATTERNS} are the most")
     for pattern, value in patterns.items():
         check_pattern(pattern, f"{path}: {key}")
         if not check(value):
