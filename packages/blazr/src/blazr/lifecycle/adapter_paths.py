@@ -50,7 +50,11 @@ class AdapterPaths:
         if directory in self._given:
             return True
         # The files too: a link in a directory that others may write would lead out of it.
-        return self._inside(directory) and all(self._inside((directory / name).resolve()) for name in _FILES)
+        return self._inside(directory) and all(self._inside(directory / name) for name in _FILES)
 
     def _inside(self, place: Path) -> bool:
-        return any(place.is_relative_to(root.resolve()) for root in self._roots)
+        try:
+            real = place.resolve()
+        except (OSError, RuntimeError):  # a loop of links leads nowhere
+            return False
+        return any(real.is_relative_to(root.resolve()) for root in self._roots)

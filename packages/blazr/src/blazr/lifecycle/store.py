@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from blazr.errors import (
     BlazrError,
@@ -107,6 +107,7 @@ class ModelStore(Generic[LaneT]):
         for variant in start_variants:
             self._variants.add(variant)
         self._loads: dict[Hashable, asyncio.Task[None]] = {}
+        self._registering: dict[Variant, int] = {}  # new ones that were not built yet: who asked for them and waits
         self._wanted: dict[Hashable, int] = {}  # waiters: nothing is evicted between its load and their turn
         self._residents: Residents[LaneT] = Residents(
             max_models, memory_budget, keep_alive, self._wanted.__contains__, metrics
@@ -156,22 +157,31 @@ class ModelStore(Generic[LaneT]):
         if variant is not None:
             raise RequestError(f"{variant.id} is itself a variant: name its base, {variant.base}", "model")
         admitted = await in_thread(self._adapter_paths.admit, path)
-        self._make_room_now(found.name, await in_thread(adapter_bytes, admitted))
+        self._make_room_now(str(admitted), await in_thread(adapter_bytes, admitted))
         try:
             variant = await in_thread(lambda: read_variant(found.name, admitted, name, confined=True))
         except ValueError as error:
             if isinstance(error, AdapterError):
                 raise
             raise RequestError(str(error), "name") from error
-        added = self._variants.add(variant)
+        registering = self._registering
+        if self._variants.add(variant):
+            registering[variant] = registering.get(variant, 0)
+        variant = self._variants.require(found.name, variant.name)  # as it was first registered
+        if variant in registering:
+            registering[variant] += 1
         try:
             (await self._lease(found, variant, None)).release()
         except BaseException as error:
-            if added:
-                self._forget(variant)
+            if variant in registering:
+                registering[variant] -= 1
+                if not registering[variant]:  # no other request asked for the same one
+                    del registering[variant]
+                    self._forget(variant)
             if isinstance(error, ModelLoadError) and isinstance(error.__cause__, AdapterError):
                 raise error.__cause__ from None  # the adapter's own words: here it is the request that is wrong
             raise
+        registering.pop(variant, None)
         return variant
 
     async def unregister(self, name: str, *, model: str | None = None) -> Variant:
@@ -270,7 +280,7 @@ class ModelStore(Generic[LaneT]):
         del self._loads[key]
         if task.cancelled() or (error := task.exception()) is None:
             return
-        if not isinstance(error, ShuttingDownError):
+        if not isinstance(error, ShuttingDownError | ModelNotFoundError):  # removed meanwhile: nothing is broken
             logger.error("loading %s failed: %s", key.id if isinstance(key, Variant) else key, error)
 
     # Loading
@@ -353,10 +363,15 @@ class ModelStore(Generic[LaneT]):
 
     def _make_room_now(self, name: str, size: int) -> None:
         """The same for an adapter, whose base is in use: what is idle leaves, and nothing is waited for."""
+        if self._residents.memory_budget is not None and size > self._residents.memory_budget:
+            self._refuse_adapter(name, size)  # before anything left for it in vain
         while not self._residents.fits(size):
             if not self._residents.evict(model=False):
-                budget = format_bytes(self._residents.memory_budget or 0)
-                raise ModelMemoryError(
-                    f"the adapter {name} needs {format_bytes(size)}, which the memory budget of {budget} has not left"
-                    " beside the models in use (--memory-budget)"
-                )
+                self._refuse_adapter(name, size)
+
+    def _refuse_adapter(self, name: str, size: int) -> NoReturn:
+        budget = format_bytes(self._residents.memory_budget or 0)
+        raise ModelMemoryError(
+            f"the adapter {name} needs {format_bytes(size)}, which the memory budget of {budget} has not left"
+            " beside the models in use (--memory-budget)"
+        )

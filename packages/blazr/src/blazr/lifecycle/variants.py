@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from blazr.errors import AdapterExistsError, ModelNotFoundError, RequestError
@@ -35,7 +35,7 @@ class Variant:
 
 
 class VariantTable:
-    """Variants by base and name. A name stands for one adapter until it is removed."""
+    """Variants by base and name. A name stands for one adapter, with the files it had, until it is removed."""
 
     def __init__(self) -> None:
         self._variants: dict[tuple[str, str], Variant] = {}
@@ -44,11 +44,12 @@ class VariantTable:
         """False when that adapter already has that name. Raises AdapterExistsError when another one has it."""
         known = self.find(variant.base, variant.name)
         if known is not None:
-            if known.path == variant.path:
+            if replace(variant, confined=known.confined) == known:
                 return False
-            raise AdapterExistsError(
-                f"{variant.id} is already another adapter; DELETE it first, or choose another name"
-            )
+            what = "is already another adapter"
+            if known.path == variant.path:
+                what = "was registered before the files of its adapter changed"
+            raise AdapterExistsError(f"{variant.id} {what}; DELETE it first, or choose another name")
         if len(self._variants) >= MAX_VARIANTS:
             raise RequestError(f"{MAX_VARIANTS} adapters are registered, which is the limit; DELETE one first", "name")
         self._variants[variant.base, variant.name] = variant
@@ -106,12 +107,17 @@ def check_variant_name(name: str) -> str:
 
 
 def read_variant(base: str, path: Path, name: str | None = None, *, confined: bool = False) -> Variant:
-    """Read and check the adapter's files, without its base. Raises AdapterError, ValueError for a bad name."""
+    """Read and check the adapter's files, without its base. Raises AdapterError, ValueError for a bad name.
+
+    Links are resolved: what is registered does not change when a link is turned, and is known again by any path.
+    """
     from boostr.peft import PeftAdapter
 
     name = check_variant_name(name) if name else _own_name(path)
     adapter = PeftAdapter.load(path)
     created = int(modified_at(adapter.path))
+    # Of a file only its directory: in a cache of downloads it is itself a link, away from its configuration.
+    path = path.parent.resolve() / path.name if path.is_file() else path.resolve()
     return Variant(base, name, path, adapter.rank, adapter.module_count, adapter.nbytes, created, confined)
 
 
