@@ -1,6 +1,7 @@
 """Kev 1.0's own results on a small tokenizer, synthetic heads and a tiny random model."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,13 @@ def golden(name: str) -> Any:
 
 def small_rows() -> Delimited:
     return Delimited(from_directory(DATA / "tokenizer_small"))
+
+
+def head_alone(name: str, directory: Path) -> Path:
+    """`directory` with the head of that name, beside an adapter's configuration, as Kev's loader asks for."""
+    shutil.copy(DATA / "head" / name / "head.pt", directory)
+    shutil.copy(DATA / "e2e" / "kev-tiny" / "adapter_config.json", directory)
+    return directory
 
 
 def assert_same_answers(found: Any, expected: Any, step: float = 1.01e-4) -> None:

@@ -1,14 +1,19 @@
 """Texts, ids and pointer positions, exactly as Kev's, and what its server refuses."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from boostr.decision.heads.pointer import PointerHead
+from boostr.decision.kev import Kev, KevConfig
 from boostr.decision.kev.questions import check_body, render, render_question
 from boostr.decision.kev.rows import Delimited
-from boostr.errors import QuestionError
+from boostr.errors import QuestionError, TokenizerError
+from boostr.tokenizers import from_directory
 
-from .goldens import golden, small_rows
+from .goldens import DATA, golden, small_rows
 
 CASES = golden("cases")
 ERRORS = golden("http_errors")
@@ -61,3 +66,29 @@ def test_counts_of_options(kind: str, count: int) -> None:
     with pytest.raises(QuestionError) as refused:
         check_body({"state": "s", "questions": {"q": {"type": kind, "criteria": criteria}}})
     assert [fault["loc"][3] for fault in refused.value.detail] == ["Noul", kind.capitalize()]
+
+
+def test_every_fault_of_a_body_is_listed() -> None:
+    with pytest.raises(QuestionError) as refused:
+        check_body({"model": 1, "questions": {"a": None, "b": {"type": "x"}, "c": {"type": "noul"}}})
+    found = [".".join(map(str, fault["loc"])) for fault in refused.value.detail]
+    assert found[:3] == ["body.state", "body.model", "body.questions.a.Noul"]
+    assert found[-1] == "body.questions.b.Noul.type"
+
+
+def test_texts_that_cannot_be_written_out_are_refused(rows: Delimited) -> None:
+    config = KevConfig(Path(), PointerHead(*[np.zeros((1, 1))] * 4), "base", None, 1, "lora", "fp32", 1.0)
+    family, questions = Kev(config, rows), {"q": {"type": "noul"}}
+    deep = json.loads("[" * 600 + "]" * 600)
+    for state, reason in ((deep, "nested too deep"), (10**5000, "too many digits"), ("\ud800", "lone surrogate")):
+        for body in (
+            {"state": state, "questions": questions},
+            {"state": 1, "questions": {"q": {"type": "score", "criteria": [state]}}},
+        ):
+            with pytest.raises(QuestionError, match=reason):
+                family.plan(body)
+
+
+def test_a_tokenizer_without_the_delimiters_is_refused() -> None:
+    with pytest.raises(TokenizerError, match=r"no token <\|fim_prefix\|>"):
+        Delimited(from_directory(DATA.parents[1] / "tokenizers" / "tiny-llama3"))

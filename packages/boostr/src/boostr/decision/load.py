@@ -77,16 +77,22 @@ def recognise(path: Path) -> Any:
     )
 
 
-def find_base(directory: Path, named: Sequence[str], given: str | Path | None) -> Path:
-    """Where the base of an adapter lies: as given, else by each name beside the adapter, then in the hub cache."""
-    from boostr.hub import resolve_model
+def find_base(directory: Path, named: Sequence[str], given: str | Path | None, revision: str | None = None) -> Path:
+    """Where the base of an adapter lies: as given, else by each name beside the adapter, then in the hub cache.
+
+    revision  a commit of the base that the cache is asked for first; any other will do
+    """
+    from boostr.hub import cached_snapshot, resolve_model
 
     if given is not None:
         return resolve_model(given)
     for name in named:
-        beside = directory.parent / Path(name).name
-        if beside != directory and beside.exists():
+        beside = directory.absolute().parent / Path(name).name
+        if Path(name).name not in ("", "..", directory.absolute().name) and beside.exists():
             return beside
+        pinned = cached_snapshot(name, revision) if revision is not None else None
+        if pinned is not None:
+            return pinned
         try:
             return resolve_model(name)
         except ModelNotFoundError:
@@ -104,7 +110,9 @@ def _load_model(found: Path, directory: Path, base: str | Path | None, context_l
         return load_model(found, precise=True, context_length=context_length)
     from boostr.peft import PeftAdapter
 
-    whole = load_model(find_base(directory, _bases(directory), base), precise=True, context_length=context_length)
+    named, revision = _bases(directory)
+    found_base = find_base(directory, named, base, revision)
+    whole = load_model(found_base, precise=True, context_length=context_length)
     try:
         return whole.derive_with_adapter(PeftAdapter.load(directory))
     except BaseException:
@@ -112,14 +120,16 @@ def _load_model(found: Path, directory: Path, base: str | Path | None, context_l
         raise
 
 
-def _bases(directory: Path) -> Sequence[str]:
+def _bases(directory: Path) -> tuple[Sequence[str], str | None]:
+    """Names of an adapter's base, and the commit that it was trained on where one is told."""
     from boostr.decision.kev.config import HEAD, KevConfig
     from boostr.formats.json_file import read_json_object
 
     if (directory / HEAD).is_file():
-        return KevConfig.read(directory).bases
+        config = KevConfig.read(directory)
+        return config.bases, config.base_revision
     named = read_json_object(directory / _ADAPTER).get("base_model_name_or_path")
-    return (named,) if isinstance(named, str) and named else ()
+    return ((named,) if isinstance(named, str) and named else ()), None
 
 
 def _header(path: Path) -> Mapping[str, Any]:

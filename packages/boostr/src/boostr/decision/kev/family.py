@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boostr.decision.family import Hidden, Plan, Row
 from boostr.decision.kev.answers import answer, probabilities
 from boostr.decision.kev.config import HEAD, KevConfig
 from boostr.decision.kev.questions import Shown, check_body, render, render_question
 from boostr.decision.kev.rows import Delimited
-from boostr.errors import ConfigError, DecisionLimitError
+from boostr.errors import ConfigError, DecisionLimitError, NumericalError, QuestionError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -81,9 +83,17 @@ class Kev:
         return cls(config, Delimited(model.require_tokenizer()), limits)
 
     def plan(self, body: Mapping[str, Any]) -> Plan:
+        """Rows of a body: the state and one question each, in the request's order.
+
+        Raises QuestionError, and DecisionLimitError for the state first, then for questions in order.
+        """
         checked = check_body(body)
-        questions = {name: render_question(each) for name, each in checked["questions"].items()}
-        whole = self._rows.state(render(checked["state"]))
+        try:
+            questions = {name: render_question(each) for name, each in checked["questions"].items()}
+            text = render(checked["state"])
+        except RecursionError:
+            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
+        whole = self._rows.state(text)
         state = self._fitting(whole)
         rows = [self._row(state, shown) for shown in questions.values()]
         counted = len(state) + sum(len(row.ids) - len(state) for row in rows)
@@ -91,10 +101,17 @@ class Kev:
         return Plan(rows, len(state), _Asked(model, questions, len(whole), len(state), counted))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
+        """Kev's body, in its order of keys. hidden[r] is (options + 1, hidden_size): options' ends, then the decision.
+
+        `latency_ms` is 0.0 and stays in its place: whoever serves sets it to milliseconds from a request's arrival to
+        its answer, with one decimal. Raises NumericalError for logits that are not finite.
+        """
         asked: _Asked = plan.request
         answers = {}
         for (name, shown), states in zip(asked.questions.items(), hidden, strict=True):
             logits = self.config.head(states[-1], states[:-1])
+            if not np.isfinite(logits).all():
+                raise NumericalError(f"the logits of question {name!r} are not finite: the model's weights are broken")
             p = probabilities(logits, self.config.temperature_of(shown.kind))
             answers[name] = answer(shown.kind, shown.keys, p, shown.legend)
         usage = {"input_tokens": asked.input_tokens, "output_tokens": self._rows.count(json.dumps(answers))}
@@ -139,6 +156,7 @@ def describe(config: KevConfig, limits: KevLimits) -> dict[str, Any]:
         "base_revision": config.base_revision,
         "rank": config.rank or None,
         "head_width": config.head.q_weight.shape[0],
+        "head_dtype": "float32",
         "temperature": config.temperature,
         "temperatures": {kind: config.temperature_of(kind) for kind in sources},
         "temperature_sources": sources,

@@ -42,7 +42,14 @@ def render(value: Any, level: int = 0) -> str:
             else f"{pad}{key}: {render(item)}"
             for key, item in value.items()
         )
-    return str(value)
+    return _number(value)
+
+
+def _number(value: int | float) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        raise QuestionError("a whole number has too many digits to be written out; send it as a string") from None
 
 
 def render_question(question: dict[str, Any]) -> Shown:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from boostr.decision.family import Row
 from boostr.decision.kev.questions import Shown
-from boostr.errors import TokenizerError
+from boostr.errors import QuestionError, TokenizerError
 from boostr.tokenizers.base import Tokenizer
 
 __all__ = ["Delimited"]
@@ -52,4 +52,7 @@ class Delimited:
 
     def _user(self, text: str) -> list[int]:
         escaped = _CONTROL.sub("<\N{BROKEN BAR}\\1\N{BROKEN BAR}>", text)
-        return self._tokenizer.encode(escaped, add_special=False)
+        try:
+            return self._tokenizer.encode(escaped, add_special=False)
+        except TokenizerError as error:  # a lone surrogate, which Kev's server breaks on
+            raise QuestionError(str(error)) from error
