@@ -40,3 +40,10 @@ def test_an_adapter_of_another_model_is_an_error(blazr: Blazr) -> None:
     done = blazr("run", str(BASE), "-p", "hello", "--lora", str(foreign))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "llama_plain" in done.stderr
+
+
+def test_a_server_whose_adapter_is_of_another_model_does_not_start(blazr: Blazr) -> None:
+    foreign = BASE.parents[2] / "lora" / "llama_plain"
+    done = blazr("serve", str(BASE), "--host", "127.0.0.1", "--port", "0", "--lora", str(foreign))
+    assert done.exit_code == 1
+    assert f"Error: --lora: {foreign}: " in " ".join(done.stderr.split())

@@ -14,8 +14,8 @@ from blazr import __version__
 from blazr.cli.console import dim, note, set_up_logging
 from blazr.cli.options import RUNTIME, cpu_option, model_argument, settings_options
 from blazr.config import ServerSettings, Settings
-from blazr.errors import BlazrError, SettingsError
-from boostr.errors import BoostrError
+from blazr.errors import BlazrError, ModelLoadError, SettingsError
+from boostr.errors import AdapterError, BoostrError
 
 if TYPE_CHECKING:
     from blazr.engine import Lane
@@ -72,7 +72,12 @@ def serve(model: str | None, model_flag: str | None, settings: Settings) -> None
         note(line)
     from blazr.server.run import serve as serve_http
 
-    serve_http(store, settings, metrics)
+    try:
+        serve_http(store, settings, metrics)
+    except ModelLoadError as error:
+        if isinstance(error.__cause__, AdapterError):
+            raise SettingsError(f"--lora: {error.__cause__}") from error
+        raise
 
 
 def make_store(

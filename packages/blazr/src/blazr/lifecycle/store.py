@@ -346,7 +346,7 @@ class ModelStore(Generic[LaneT]):
         if budget is not None and size > budget:
             raise ModelMemoryError(
                 f"{name} needs about {format_bytes(size)} and the memory budget is {format_bytes(budget)}"
-                " (--memory-budget); a shorter --num-ctx needs less, and so does --offload"
+                f" (--memory-budget); a shorter --num-ctx needs less{'' if self._paged else ', and so does --offload'}"
             )
         deadline = time.monotonic() + ROOM_TIMEOUT_SECONDS
         while residents.full or not residents.fits(size):
