@@ -204,17 +204,26 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads /proc")
-async def test_two_hundred_requests_without_a_wrong_variant_or_growing_memory(sdk: Any, files: Files) -> None:
+async def test_two_hundred_requests_without_a_wrong_variant_or_growing_memory(
+    sdk: Any, http: httpx.AsyncClient, files: Files
+) -> None:
     names = ["base", *(f"base:{name}" for name in START)]
     prompts = list(files.expected["base"])
     slots = asyncio.Semaphore(16)
 
     async def one(number: int) -> None:
-        name, prompt = names[number % 4], prompts[number // 4 % 4]
+        name, prompt = names[number % len(names)], prompts[number // len(names) % 4]
         async with slots:
             assert await ask(sdk, name, prompt) == files.expected[name][prompt], (number, name)
 
     await asyncio.gather(*map(one, range(50)))
     before = resident_bytes()
-    await asyncio.gather(*map(one, range(50, 200)))
+    added, *_ = await asyncio.gather(http.post("/v1/lora", json={"path": "late"}), *map(one, range(50, 100)))
+    assert added.status_code == 200
+    names.append("base:late")
+    for first in (100, 150):
+        await ask(sdk, "other", prompts[0])
+        assert await loaded(http) == {"other"}  # what was evicted is rebuilt by many at once
+        await asyncio.gather(*map(one, range(first, first + 50)))
+        assert await loaded(http) == set(names)
     assert resident_bytes() < 1.05 * before
