@@ -57,3 +57,12 @@ def test_images_are_refused() -> None:
     with pytest.raises(QuestionError, match="images or videos"):
         check_body(body)
     assert check_body({**body, "images": [], "videos": None})
+
+
+def test_a_request_nested_too_deep_is_refused() -> None:
+    state: list = []
+    for _ in range(5000):
+        state = [state]
+    family = Clef(small_tokenizer(), Stepped(0.25))  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="nested too deep"):
+        family.plan({"model": "m", "state": state, "questions": {"q": {"type": "noul"}}})

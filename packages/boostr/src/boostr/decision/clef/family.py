@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boostr.decision.clef.answers import answer, probabilities
 from boostr.decision.clef.questions import Field, check_body, render
 from boostr.decision.clef.record import Record, encode_record
 from boostr.decision.family import Hidden, Plan, Row
 from boostr.decision.heads.joint_schema import CONFIG, WEIGHTS, JointSchemaConfig, JointSchemaHead, Question
-from boostr.errors import ConfigError
+from boostr.errors import ConfigError, NumericalError, QuestionError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -84,20 +86,32 @@ class Clef:
         return cls(model.require_tokenizer(), head, limits)
 
     def plan(self, body: Mapping[str, Any]) -> Plan:
-        fields = check_body(body)
-        record = encode_record(
-            self._tokenizer, render(body["state"]), fields, self.limits.record_tokens, self.limits.state_tokens
-        )
+        """One row, the record, of which every position is read.
+
+        Raises QuestionError, and DecisionLimitError where the questions alone are over `record_tokens`.
+        """
+        try:
+            fields, state = check_body(body), render(body["state"])
+            record = encode_record(self._tokenizer, state, fields, self.limits.record_tokens, self.limits.state_tokens)
+        except RecursionError:
+            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         row = Row(record.ids, range(len(record.ids)))
         return Plan((row,), 0, _Asked(body["model"], fields, record))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
+        """Clef's body, in its order of keys. hidden[0] is (T, hidden_size), of every position of the record.
+
+        Raises NumericalError for logits that are not finite.
+        """
         asked: _Asked = plan.request
         questions = [
             Question(_TYPES[field.kind], place.question, place.options)
             for field, place in zip(asked.fields, asked.record.places, strict=True)
         ]
         logits = self._head(hidden[0], asked.record.ids, questions)
+        for field, each in zip(asked.fields, logits, strict=True):
+            if not np.isfinite(each).all():
+                raise NumericalError(f"the logits of {field.name!r} are not finite: the model's weights are broken")
         answers = {
             field.name: answer(field, probabilities(each)) for field, each in zip(asked.fields, logits, strict=True)
         }

@@ -30,6 +30,8 @@ WEIGHTS = "joint_head.safetensors"
 _EPS = 1e-5  # of every layer norm
 _LARGEST_SCALE = math.log(100.0)
 _BLOCK = 1 << 24  # attention scores held at a time
+_MOST_SIZE, _MOST_LAYERS = 1 << 20, 256  # bounds before a file's word is counted out in names
+_LISTED = 20  # tensors named of each fault
 
 Weights = dict[str, Hidden]
 Shapes = dict[str, tuple[int, ...]]
@@ -63,8 +65,9 @@ class JointSchemaConfig:
             odd = sorted(set(values) ^ set(names))
             raise ConfigError(f"{path}: {', '.join(odd)} missing or unknown; its keys are {', '.join(names)}")
         for name, value in values.items():
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 20:
-                raise ConfigError(f"{path}: {name} is {value!r}; it must be a whole number, at least 1")
+            most = _MOST_LAYERS if name.endswith("layers") else _MOST_SIZE
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise ConfigError(f"{path}: {name} is {value!r}; it must be a whole number from 1 to {most}")
         config = cls(**values)
         if config.width % config.heads:
             raise ConfigError(f"{path}: width {config.width} does not divide into {config.heads} heads")
@@ -234,9 +237,14 @@ def _read(file: SafeTensorsFile, shapes: Shapes) -> Weights:
     wrong = [name for name in shapes if name in names and tuple(file.info(name).shape) != shapes[name]]
     faults = {"missing": missing, "unknown": unknown, "of another shape": wrong}
     if any(faults.values()):
-        told = "; ".join(f"{what}: {', '.join(some[:5])}" for what, some in faults.items() if some)
+        told = "; ".join(f"{what}: {_listed(some)}" for what, some in faults.items() if some)
         raise WeightsError(f"{file.path} does not hold the head that {CONFIG} describes: {told}")
     return {name: np.array(np.asarray(file.tensor(name)), np.float32) for name in shapes}
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _cosine(a: Hidden, b: Hidden, least: float) -> Hidden:
