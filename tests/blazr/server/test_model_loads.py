@@ -103,3 +103,18 @@ async def test_what_is_not_registered_is_404_and_never_the_base(name: str, serve
     await served.http.post("/v1/lora", json={"path": "one", "model": "base"})
     reply = await served.ask(name)
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "model_not_found")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("asked", [{"model": "base:nope"}, {"model": "base", "lora_adapter": "nope"}])
+async def test_every_route_says_so_before_it_streams(
+    asked: dict[str, str], stream: bool, serve: Callable[..., Served]
+) -> None:
+    served = serve({"chat_template": "chatml"})
+    for path, content in (
+        ("/v1/completions", {"prompt": "hello"}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]}),
+    ):
+        reply = await served.http.post(path, json={**asked, **content, "stream": stream})
+        assert (reply.status_code, reply.json()["error"]["code"]) == (404, "model_not_found")
+    assert await served.loaded() == []
