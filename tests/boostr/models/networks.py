@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+import numr
 from boostr.formats import open_checkpoint
 from boostr.models import Network, load_network
 from boostr.state import Batch, SequenceState
@@ -16,8 +17,9 @@ DATA = Path(__file__).parents[2] / "data"
 ARCH = DATA / "arch"
 Logits = NDArray[np.float32]
 
-# Where two ways of computing float32 logits of size 5 may differ: a few times what summation order does.
-FLOAT32_TOLERANCE = 1e-4
+# Where two ways of computing float32 logits of size 5 may differ: a few times what summation order does. Without native
+# kernels BLAS multiplies, whose order of sums follows the number of rows, and delta nets enlarge that to 2.5e-4.
+FLOAT32_TOLERANCE = 4e-4 if numr.show_config()["level"] == "none" else 1e-4
 
 
 def load(path: Path, **options: Any) -> Network:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from boostr import LanguageModel
 from boostr.errors import ParameterError
 from boostr.state import Batch, Hidden
+from tests.boostr.models.networks import FLOAT32_TOLERANCE as TOLERANCE
 from tests.boostr.peft.adapters import Array, base, golden, variant
 from tests.boostr.peft.test_every_linear import adapter_of
 
-TOLERANCE = 1e-4
 VARIANTS = {
     "llama": ("llama_all_linear", "llama_lm_head", "llama_patterns", "llama_rslora"),
     "qwen3_5_text": ("qwen3_5_all_linear", "qwen3_5_plain", "qwen3_5_rslora"),
