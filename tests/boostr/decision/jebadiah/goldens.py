@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from boostr.chat import resolve_template
+from boostr.decision.family import Hidden
+from boostr.decision.jebadiah import Jebadiah, JebadiahConfig, JebadiahLimits
 from boostr.decision.jebadiah.rows import Prompt
 from boostr.tokenizers import from_directory
 
@@ -21,6 +23,22 @@ def small_prompt() -> Prompt:
     template = resolve_template(None, metadata={}, directory=TINY, model_type="qwen3_5_text", tokenizer=tokenizer)
     assert template is not None
     return Prompt(tokenizer, template)
+
+
+class Given:
+    """A head whose "hidden states" are logits already, in the order of its labels."""
+
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+
+    def __call__(self, hidden: Hidden) -> Hidden:
+        return hidden
+
+
+def jebadiah(config: JebadiahConfig, **limits: Any) -> Jebadiah:
+    prompt = small_prompt()
+    head = Given([label.id for label in prompt.labels])
+    return Jebadiah(config, prompt, head, JebadiahLimits(**limits), "jebadiah-tiny")
 
 
 def assert_same_answers(found: Any, expected: Any, tolerance: float = 2e-6) -> None:

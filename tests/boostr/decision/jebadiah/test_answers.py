@@ -1,22 +1,19 @@
-"""Sidecars, and from given logits to the body of the answer."""
+"""From a request's body to rows or a refusal, and from given logits to the body of the answer."""
 
-import hashlib
-import json
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from boostr.decision.family import Hidden
-from boostr.decision.jebadiah import Jebadiah, JebadiahConfig, JebadiahLimits
+from boostr.decision.jebadiah import JebadiahConfig
 from boostr.decision.jebadiah.answers import answer, probabilities
-from boostr.decision.jebadiah.config import parse_temperatures
 from boostr.decision.jebadiah.questions import render_question
-from boostr.errors import ConfigError, DecisionLimitError, QuestionError
+from boostr.errors import DecisionLimitError, NumericalError, QuestionError
 
-from .goldens import DATA, assert_same_answers, golden, small_prompt
+from .goldens import assert_same_answers, golden, jebadiah
 
-CASES = golden("cases")
+CASES, HTTP = golden("cases"), golden("http")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -27,52 +24,6 @@ def test_answers_from_logits(case: dict) -> None:
         np.testing.assert_allclose(p, expected["scorer_probs_f32"], rtol=0, atol=1e-6)
         if expected.get("server_answer"):
             assert_same_answers(answer(shown, p), expected["server_answer"])
-
-
-@pytest.mark.parametrize("case", golden("temperatures_parse"))
-def test_temperatures(case: dict) -> None:
-    assert parse_temperatures(case["text"]) == (case["server"] or {})
-
-
-def contract(tmp_path: Path, **changes: object) -> JebadiahConfig:
-    values = json.loads((DATA / "tiny_sidecars" / "prompt_contract.json").read_text())
-    (tmp_path / "prompt_contract.json").write_text(json.dumps(values | changes))
-    return JebadiahConfig.read(tmp_path)
-
-
-TEMPLATE = "a template"
-DIGEST = hashlib.sha256(TEMPLATE.encode()).hexdigest()
-
-
-@pytest.mark.parametrize(
-    ("changes", "fault"),
-    [
-        ({"prompt_source_sha256": "0"}, "prompt_source_sha256 differs from the bundled renderer"),
-        ({"chat_template_sha256": "0"}, "chat_template_sha256 differs from the tokenizer's template"),
-        ({"single_token_labels": 67}, "single_token_labels differs from this tokenizer"),
-        ({"chat_template_kwargs": {}}, r"chat_template_kwargs differ \(thinking must be off\)"),
-    ],
-)
-def test_another_contract_is_refused(tmp_path: Path, changes: dict, fault: str) -> None:
-    contract(tmp_path, chat_template_sha256=DIGEST).check_contract(TEMPLATE, 68)
-    with pytest.raises(ConfigError, match=fault):
-        contract(tmp_path, **{"chat_template_sha256": DIGEST, **changes}).check_contract(TEMPLATE, 68)
-
-
-class Given:
-    """A head whose "hidden states" are logits already, in the order of its labels."""
-
-    def __init__(self, ids: list[int]) -> None:
-        self.ids = ids
-
-    def __call__(self, hidden: Hidden) -> Hidden:
-        return hidden
-
-
-def jebadiah(config: JebadiahConfig, **limits: int) -> Jebadiah:
-    prompt = small_prompt()
-    head = Given([label.id for label in prompt.labels])
-    return Jebadiah(config, prompt, head, JebadiahLimits(**limits), "jebadiah-tiny")  # type: ignore[arg-type]
 
 
 BODY = {"state": "s", "questions": {"q": {"type": "choice", "instructions": "q", "criteria": {"a": None, "b": None}}}}
@@ -98,9 +49,86 @@ def test_fields_of_the_body_are_checked() -> None:
     family = jebadiah(CONFIG)
     with pytest.raises(QuestionError, match="'calibration' must be \"raw\" when given"):
         family.plan({**BODY, "calibration": "cooked"})
-    with pytest.raises(QuestionError, match="'model' must be a non-empty string"):
-        family.plan({**BODY, "model": ""})
-    assert family.plan({"questions": BODY["questions"]}).rows  # a state may be missing
+    for model in ("", " ", 1):
+        with pytest.raises(QuestionError, match="'model' must be a non-empty string"):
+            family.plan({**BODY, "model": model})
+    assert family.plan({"questions": BODY["questions"], "model": None, "calibration": None}).rows  # no state is needed
+
+
+def ask(kind: str, criteria: object) -> dict:
+    return {"type": kind, "instructions": "q", "criteria": criteria}
+
+
+@pytest.mark.parametrize(
+    ("body", "refusal"),
+    [
+        ({"model": "", "questions": {}, "calibration": "x"}, "'model' must be"),
+        ({"questions": {}, "state": {1}, "calibration": "x"}, "'questions' must be"),
+        ({"questions": {"a": 1, "": 1}}, "question 'a' must be an object"),
+        ({"questions": {"a": ask("choice", {"x": None, " x": None}), "b": 1}}, "question 'b' must be an object"),
+        ({"questions": {"a": ask("choice", {"b": 1, " ": 2})}}, "question 'a': the 'criteria' description for 'b'"),
+        ({"questions": {"a": ask("choice", {" b": 1, "c": 2})}}, "question 'a': the 'criteria' description for ' b'"),
+        (
+            {"questions": {"a": ask("noul", {" true": 1, "x": 2})}},
+            "question 'a': the 'criteria' description for 'true'",
+        ),
+        ({"questions": {"a": ask("noul", {"true": 1, " true": None})}}, "the 'criteria' description for 'true' must"),
+        ({**BODY, "state": {1}, "calibration": "x"}, "'state' is not JSON-serializable: "),
+        ({**BODY, "calibration": ["raw"]}, "'calibration' must be"),
+    ],
+)
+def test_the_first_fault_is_the_one_that_the_vendor_meets_first(body: dict, refusal: str) -> None:
+    with pytest.raises(QuestionError) as refused:
+        jebadiah(CONFIG).plan(body)
+    assert refusal in str(refused.value.detail)
+
+
+def test_equal_options_are_listed_in_order() -> None:
+    criteria = {"b": None, " b": None, "a": "x  y", "a ": "x y", "c": None}
+    with pytest.raises(QuestionError, match=r"question 'q': duplicate options \['a: x y', 'b'\]"):
+        jebadiah(CONFIG).plan({"questions": {"q": ask("choice", criteria)}})
+
+
+def test_what_is_nested_too_deep_is_refused() -> None:
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    for body in ({**BODY, "state": deep}, {"questions": {"q": {"type": deep}}}, {**BODY, "calibration": deep}):
+        with pytest.raises(QuestionError, match="nested too deep"):
+            jebadiah(CONFIG).plan(body)
+
+
+@pytest.mark.parametrize("case", HTTP["cases"], ids=lambda case: case["name"])
+def test_requests_over_http(case: dict) -> None:
+    """What the vendor's client answered on its own server, over a runtime whose logits come out of the prompt's ids."""
+    limits = {"prompt_tokens": 2048, "cut": "v2"} if case["name"] == "truncated" else {}
+    family, expected = jebadiah(JebadiahConfig(HTTP["temperatures"]), **limits), case["response"]
+    if case["status"] != 200:
+        with pytest.raises(QuestionError) as refused:
+            family.plan(case["body"])
+        # The client says twice which question it is.
+        assert expected["error"]["message"].removeprefix("question 'q': ") in str(refused.value.detail)
+        return
+    plan = family.plan(case["body"])
+    body = family.answer(plan, [formula_logits(row.ids) for row in plan.rows])
+    assert_same_answers(body["answers"], expected["answers"])
+    assert body["usage"]["input_tokens"] == expected["usage"]["input_tokens"]
+    assert body["calibration"]["applied"] == expected["calibration"]["applied"]
+
+
+def formula_logits(ids: Sequence[int]) -> Hidden:
+    base = sum(ids) * 7919 % 2003
+    return np.array([[base * (label + 3) * 31 % 997 / 100 - 5 for label in range(68)]], np.float32)
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_probabilities_that_are_no_numbers_are_an_error(broken: float) -> None:
+    family = jebadiah(CONFIG)
+    with pytest.raises(NumericalError, match="question 'q': the model produced no finite distribution"):
+        family.answer(family.plan(BODY), [np.full((1, 68), broken, np.float32)])
+    tiny = jebadiah(JebadiahConfig({"choice": 1e-60}))
+    with pytest.raises(NumericalError):
+        tiny.answer(tiny.plan(BODY), [np.ones((1, 68), np.float32)])
 
 
 def test_a_long_prompt_is_refused_not_cut() -> None:
@@ -113,3 +141,10 @@ def test_more_options_than_labels_in_a_row_are_refused_with_the_real_number() ->
     body = {"state": "s", "questions": {"q": {"type": "choice", "instructions": "q", "criteria": criteria}}}
     with pytest.raises(QuestionError, match="69 'criteria' options is more than the 68"):
         jebadiah(CONFIG).plan(body)
+
+
+def test_the_vendors_own_limit_of_options() -> None:
+    body = {"questions": {"q": ask("choice", {f"o{n}": None for n in range(21)})}}
+    assert jebadiah(CONFIG).plan(body).rows
+    with pytest.raises(QuestionError, match="21 'criteria' options is more than the 20"):
+        jebadiah(CONFIG, options=20).plan(body)

@@ -16,10 +16,11 @@ __all__ = ["answer", "probabilities"]
 
 
 def probabilities(logits: Hidden, temperature: float) -> list[float]:
-    """softmax(z / T) in float32."""
-    z = logits.astype(np.float32) / np.float32(temperature)
-    e = np.exp(z - z.max())
-    found: list[float] = (e / e.sum(dtype=np.float32)).tolist()
+    """softmax(z / T) in float32; NaN where logits are not finite, or overflow at a tiny T."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        z = logits.astype(np.float32) / np.float32(temperature)
+        e = np.exp(z - z.max())
+        found: list[float] = (e / e.sum(dtype=np.float32)).tolist()
     return found
 
 

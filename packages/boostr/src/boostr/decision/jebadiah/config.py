@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 from boostr.errors import ConfigError, FormatError
 from boostr.formats.json_file import MAX_JSON_BYTES, read_json_object
 
-__all__ = ["CONTRACT", "TEMPERATURES", "JebadiahConfig", "parse_temperatures"]
+__all__ = ["CONTRACT", "TEMPERATURES", "TYPES", "JebadiahConfig", "has_sidecar", "parse_temperatures"]
+
+_log = logging.getLogger(__name__)
 
 TEMPERATURES = "temperatures.json"
 CONTRACT = "prompt_contract.json"
@@ -24,6 +27,7 @@ TYPES = ("choice", "noul", "score")
 
 # Of the vendor's renderer, whose prompt rows.py writes.
 PROMPT_SOURCE = "d2660ebec28bd3f1704235bda88d24a397c1c62475e740519cb8ef2d08f25fdd"
+QWEN35_LABELS = 68  # A to Z, AA to BP: BQ is two tokens
 TEMPLATE_VARIABLES: dict[str, Any] = {"add_generation_prompt": True, "enable_thinking": False, "thinking": False}
 
 
@@ -58,26 +62,64 @@ class JebadiahConfig:
         named = dict.fromkeys(self.temperatures, TEMPERATURES) | dict.fromkeys(self.fitted, "blazr_calibration.json")
         return {kind: named.get(kind, "none") for kind in TYPES}
 
-    def check_contract(self, template: str, labels: int) -> None:
-        """Raises ConfigError where the contract names another prompt, chat template or vocabulary than these."""
+    @property
+    def labels(self) -> int:
+        """Single-token labels that the contract names, else those of Qwen3.5's vocabulary, which every release has."""
+        named = (self.contract or {}).get("single_token_labels")
+        return named if isinstance(named, int) and not isinstance(named, bool) else QWEN35_LABELS
+
+    def check_contract(self, template: str, labels: int, *, strict: bool = True) -> None:
+        """Raises ConfigError where the contract names another prompt, chat template or vocabulary than these.
+
+        strict  False logs that instead, as a missing contract always is
+        """
         if self.contract is None:
+            _log.warning("prompt contract: no %s in the model directory", CONTRACT)
             return
-        digest = hashlib.sha256(template.encode()).hexdigest()
-        checks = {
-            "prompt_source_sha256 differs from the bundled renderer": ("prompt_source_sha256", PROMPT_SOURCE),
-            "chat_template_sha256 differs from the tokenizer's template": ("chat_template_sha256", digest),
-            "single_token_labels differs from this tokenizer": ("single_token_labels", labels),
-            "chat_template_kwargs differ (thinking must be off)": ("chat_template_kwargs", TEMPLATE_VARIABLES),
-        }
-        for fault, (key, expected) in checks.items():
-            if key in self.contract and self.contract[key] != expected:
-                raise ConfigError(f"{CONTRACT}: prompt contract: {fault}")
+        faults = "; ".join(_faults(self.contract, hashlib.sha256(template.encode()).hexdigest(), labels))
+        if faults and strict:
+            raise ConfigError(
+                f"{CONTRACT}: prompt contract: {faults}. These weights were trained on another prompt than they would "
+                "read; use the release's own tokenizer and chat template, or load with allow_contract_mismatch"
+            )
+        if faults:
+            _log.warning("%s: prompt contract: %s", CONTRACT, faults)
+
+
+def _faults(contract: Mapping[str, Any], template_sha256: str, labels: int) -> Iterator[str]:
+    # The two hashes must be there; the first releases' contracts may lack the other keys.
+    if contract.get("prompt_source_sha256") != PROMPT_SOURCE:
+        yield "prompt_source_sha256 differs from the bundled renderer"
+    if contract.get("chat_template_sha256") != template_sha256:
+        yield "chat_template_sha256 differs from the tokenizer's template"
+    if contract.get("single_token_labels") not in (None, labels):
+        yield "single_token_labels differs from this tokenizer"
+    if contract.get("chat_template_kwargs") not in (None, TEMPLATE_VARIABLES):
+        yield "chat_template_kwargs differ (thinking must be off)"
+
+
+def has_sidecar(directory: Path) -> bool:
+    """Whether a contract that names a prompt's source lies there, or a file of usable temperatures."""
+    contract = directory / CONTRACT
+    if contract.is_file() and b"prompt_source_sha256" in _head(contract, 65536):
+        return True
+    return bool(_read_temperatures(directory / TEMPERATURES))
+
+
+def _head(path: Path, count: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(count)
+    except OSError:
+        return b""
 
 
 def _read_temperatures(path: Path) -> dict[str, float]:
+    if not path.is_file():
+        return {}
     try:
-        text = path.read_bytes()[: MAX_JSON_BYTES + 1].decode("utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = _head(path, MAX_JSON_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
         return {}
     return parse_temperatures(text)
 

@@ -15,15 +15,15 @@ import numpy as np
 from boostr.decision.family import Hidden, Plan, Row
 from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.jebadiah.answers import answer, probabilities
-from boostr.decision.jebadiah.config import CONTRACT, TEMPERATURES, JebadiahConfig, parse_temperatures
+from boostr.decision.jebadiah.config import TYPES, JebadiahConfig, has_sidecar
 from boostr.decision.jebadiah.questions import Shown, render_questions, render_state
 from boostr.decision.jebadiah.rows import Cut, Prompt
-from boostr.errors import DecisionLimitError, QuestionError, TemplateError
+from boostr.errors import DecisionLimitError, NumericalError, QuestionError, TemplateError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
-__all__ = ["Jebadiah", "JebadiahLimits"]
+__all__ = ["Jebadiah", "JebadiahLimits", "describe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,13 @@ class JebadiahLimits:
     options        of a choice; None: as many as the tokenizer has single labels in a row (68 in Qwen3.5's). The
                    vendor's own server stops at 20, since its engine reports no more
     cut            shorten long states as the trainer does, in place of refusing them
+    allow_contract_mismatch  log what differs from prompt_contract.json, in place of refusing to load
     """
 
     prompt_tokens: int = 8192
     options: int | None = None
     cut: Cut | None = None
+    allow_contract_mismatch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +71,16 @@ class Jebadiah:
     @staticmethod
     def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
         """Whether one of its sidecars lies there, or a GGUF header names this family and no other."""
-        contract, temperatures = directory / CONTRACT, directory / TEMPERATURES
-        if contract.is_file() and b"prompt_source_sha256" in contract.read_bytes()[:65536]:
-            return True
-        if temperatures.is_file() and parse_temperatures(temperatures.read_text("utf-8", "replace")):
+        if has_sidecar(directory):
             return True
         decision = metadata.get(f"{metadata.get('general.architecture')}.decision.type")
         if decision is not None:
             return bool(decision == "jebadiah")
+        tags = metadata.get("general.tags")
         return (
             str(metadata.get("general.basename", "")).lower() == "jebadiah"
             or str(metadata.get("general.name", "")).lower().startswith("jebadiah")
-            or {"typed-decisions", "ainode"} <= set(metadata.get("general.tags") or ())
+            or (isinstance(tags, Sequence) and "typed-decisions" in tags and "ainode" in tags)
         )
 
     @classmethod
@@ -100,29 +100,39 @@ class Jebadiah:
             raise TemplateError(f"{model.path} has no chat template, which Jebadiah's prompt is written in")
         config = replace(JebadiahConfig.read(directory), fitted=dict(fitted or {}))
         prompt = Prompt(model.require_tokenizer(), model.chat_template)
-        config.check_contract(model.chat_template.text, len(prompt.labels))
         limits = limits or JebadiahLimits()
+        config.check_contract(model.chat_template.text, len(prompt.labels), strict=not limits.allow_contract_mismatch)
         more = (limits.options or 0) > len(prompt.labels)
         labels = prompt.more_labels if more else prompt.labels
         head = LabelTokenHead(model.network.lm_head.weight, [label.id for label in labels])
         return cls(config, prompt, head, limits, model.name)
 
     def plan(self, body: Mapping[str, Any]) -> Plan:
-        raw = self._check_fields(body)
-        most = self.limits.options or len(self._prompt.labels)
-        questions = render_questions(body.get("questions"), most)
-        state = render_state(body.get("state"))
+        # Fields are checked in the order in which the vendor's server does.
+        _require_model(body.get("model"))
+        try:
+            questions = render_questions(body.get("questions"), self._most_options)
+            state = render_state(body.get("state"))
+            raw = _is_raw(body.get("calibration"))
+        except RecursionError:
+            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         rows = [self._row(name, state, shown) for name, shown in questions.items()]
         end = self._prompt.state_end(state, rows, next(iter(questions.values())))
         return Plan(rows, end, _Asked(questions, raw, sum(len(row.ids) for row in rows)))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
+        """The server's body. Raises NumericalError where a question's probabilities are no numbers."""
         asked: _Asked = plan.request
         logits = self._head(np.concatenate(hidden))
         answers = {}
         for (name, shown), z in zip(asked.questions.items(), logits, strict=True):
             temperature = 1.0 if asked.raw else self.config.temperature(shown.kind)
-            answers[name] = answer(shown, probabilities(self._columns(z, shown), temperature))
+            p = probabilities(self._columns(z, shown), temperature)
+            if not np.isfinite(p).all():
+                raise NumericalError(
+                    f"question '{name}': the model produced no finite distribution, its weights are broken"
+                )
+            answers[name] = answer(shown, p)
         temperatures = self.config.all_temperatures()
         return {
             "model": self._model_name,
@@ -133,17 +143,11 @@ class Jebadiah:
         }
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "family": "jebadiah",
-            "readout": "label_tokens",
-            "temperatures": {kind: self.config.temperature(kind) for kind in ("choice", "noul", "score")},
-            "temperature_sources": self.config.sources(),
-            "limits": {
-                "prompt_tokens": self.limits.prompt_tokens,
-                "options": self.limits.options or len(self._prompt.labels),
-                "levels": 10,
-            },
-        }
+        return describe(self.config, self.limits, len(self._prompt.labels))
+
+    @property
+    def _most_options(self) -> int:
+        return self.limits.options or len(self._prompt.labels)
 
     def _columns(self, z: Hidden, shown: Shown) -> Hidden:
         """The logits of the labels that the question was shown, in option order."""
@@ -163,11 +167,32 @@ class Jebadiah:
             )
         return row
 
-    def _check_fields(self, body: Mapping[str, Any]) -> bool:
-        """Whether raw probabilities are asked for."""
-        calibration, model = body.get("calibration"), body.get("model")
-        if calibration not in (None, "raw"):
-            raise QuestionError(f"'calibration' must be \"raw\" when given (got {calibration!r})")
-        if model is not None and (not isinstance(model, str) or not model.strip()):
-            raise QuestionError("'model' must be a non-empty string when given")
-        return calibration == "raw"
+
+def describe(config: JebadiahConfig, limits: JebadiahLimits, labels: int | None = None) -> dict[str, Any]:
+    """What a Jebadiah says of itself, known without its weights.
+
+    labels  single-token labels of the loaded tokenizer; None: as many as the contract names
+    """
+    return {
+        "family": "jebadiah",
+        "readout": "label_tokens",
+        "temperatures": {kind: config.temperature(kind) for kind in TYPES},
+        "temperature_sources": config.sources(),
+        "limits": {
+            "prompt_tokens": limits.prompt_tokens,
+            "options": limits.options or labels or config.labels,
+            "levels": 10,
+        },
+    }
+
+
+def _require_model(model: Any) -> None:
+    if model is not None and (not isinstance(model, str) or not model.strip()):
+        raise QuestionError("'model' must be a non-empty string when given")
+
+
+def _is_raw(calibration: Any) -> bool:
+    """Whether probabilities without temperatures are asked for."""
+    if calibration not in (None, "raw"):
+        raise QuestionError(f"'calibration' must be \"raw\" when given (got {calibration!r})")
+    return calibration is not None

@@ -32,26 +32,34 @@ class Shown:
 
 
 def render_state(state: Any) -> str:
-    """Null is nothing, a string stays as it is, anything else is compact JSON with sorted keys."""
+    """Null is nothing, a string stays as it is, else it is compact JSON with sorted keys. Raises QuestionError."""
     if state is None:
         return ""
     if isinstance(state, str):
         return state
-    return json.dumps(state, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    try:
+        return json.dumps(state, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise QuestionError(f"'state' is not JSON-serializable: {error}") from None
 
 
 def render_questions(questions: Any, most_options: int) -> dict[str, Shown]:
-    """Raises QuestionError for the first fault."""
+    """All questions by id. Raises QuestionError for the first fault; equal options are looked for last, as the vendor's
+    server does."""
     if not isinstance(questions, dict) or not questions:
         raise QuestionError("'questions' must be a non-empty object of {id: question}")
-    for name in questions:
-        if not name.strip():
+    found: dict[str, Shown] = {}
+    for name, question in questions.items():
+        if _blank(name):
             raise QuestionError("every question id must be a non-empty string")
-    return {name: render_question(name, each, most_options) for name, each in questions.items()}
+        found[name] = render_question(name, question, most_options)
+    for name, shown in found.items():
+        _require_distinct(name, shown.lines)
+    return found
 
 
 def render_question(name: str, question: Any, most_options: int) -> Shown:
-    """One question under its id. Raises QuestionError."""
+    """One question under its id, its options perhaps equal. Raises QuestionError."""
     if not isinstance(question, dict):
         raise QuestionError(f"question '{name}' must be an object")
     kind, text, criteria = question.get("type"), question.get("instructions"), question.get("criteria")
@@ -66,13 +74,18 @@ def render_question(name: str, question: Any, most_options: int) -> Shown:
             options = _noul(criteria)
         else:
             options = _score(criteria)
-        twice = [line for line, count in Counter(line for _, line in options).items() if count > 1]
-        if twice:
-            raise QuestionError(f"duplicate options {twice}. Every option must be distinct so an answer is unambiguous")
     except QuestionError as error:
         raise QuestionError(f"question '{name}': {error.detail}") from None
     names, lines = zip(*options, strict=True)
     return Shown(kind, text.strip(), lines, names)
+
+
+def _require_distinct(name: str, lines: Sequence[str]) -> None:
+    twice = sorted(line for line, count in Counter(lines).items() if count > 1)
+    if twice:
+        raise QuestionError(
+            f"question '{name}': duplicate options {twice}. Every option must be distinct so an answer is unambiguous"
+        )
 
 
 def _choice(criteria: Any, most: int) -> list[tuple[str, str]]:
@@ -89,18 +102,19 @@ def _noul(criteria: Any) -> list[tuple[str, str]]:
         criteria = {}
     if not isinstance(criteria, dict):
         raise QuestionError("'criteria' must be an object of {true: description, false: description}")
-    sides: dict[str, Any] = {}
+    lines = {"true": "true", "false": "false"}
     for key, description in criteria.items():
-        if key.strip() not in ("true", "false"):
+        side = key.strip() if isinstance(key, str) else key
+        if side not in lines:
             raise QuestionError(f"a noul's 'criteria' names only 'true' and 'false' (got {key!r})")
-        sides[key.strip()] = description
-    return [(side, _line(side, sides.get(side))) for side in ("true", "false")]
+        lines[side] = _line(side, description, named=side)
+    return list(lines.items())
 
 
 def _score(criteria: Any) -> list[tuple[str, str]]:
     if isinstance(criteria, list):
         for level in criteria:
-            if not isinstance(level, str) or not level.strip():
+            if _blank(level):
                 raise QuestionError(f"every 'criteria' level must be a non-empty string (got {level!r})")
         options = [(level.strip(), level.strip()) for level in criteria]
     elif isinstance(criteria, dict):
@@ -121,18 +135,24 @@ def _score(criteria: Any) -> list[tuple[str, str]]:
 def _described(criteria: Any, kind: str) -> list[tuple[str, str]]:
     if not isinstance(criteria, dict) or not criteria:
         raise QuestionError(f"a {kind} question needs a non-empty 'criteria' object of {{name: description}}")
-    for key in criteria:
-        if not key.strip():
+    options = []
+    for key, description in criteria.items():
+        if _blank(key):
             raise QuestionError(f"every 'criteria' name must be a non-empty string (got {key!r})")
-    return [(key.strip(), _line(key, description)) for key, description in criteria.items()]
+        options.append((key.strip(), _line(key.strip(), description, named=key)))
+    return options
 
 
-def _line(key: str, description: Any) -> str:
-    name = key.strip()
+def _line(name: str, description: Any, named: str) -> str:
+    """An option's line; `named` is what a refusal calls it."""
     if description is not None and not isinstance(description, str):
-        raise QuestionError(f"the 'criteria' description for {name!r} must be a string")
+        raise QuestionError(f"the 'criteria' description for '{named}' must be a string")
     words = (description or "").split()
     return f"{name}: {' '.join(words)}" if words else name
+
+
+def _blank(text: Any) -> bool:
+    return not isinstance(text, str) or not text.strip()
 
 
 def user_text(state: str, shown: Shown, labels: Sequence[str]) -> str:

@@ -22,7 +22,8 @@ Cut = Literal["v2", "v2.1"]
 
 SYSTEM = "You are a decision function. Answer with the single letter of the best option and nothing else."
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-FEWEST = 26
+NAMES = (*LETTERS, *(first + second for first in LETTERS for second in LETTERS))
+FEWEST, MOST = 26, 255  # labels in a row
 SPARE = 4  # tokens that cutting a state leaves free, for what merges differently afterwards
 KEPT = 16  # tokens of the state that the first releases keep in any case
 
@@ -47,8 +48,7 @@ class Prompt:
     @cached_property
     def more_labels(self) -> list[Label]:
         """A to Z, then every two letters in order that are one token: for more options than `labels` has."""
-        names = [*LETTERS, *(first + second for first in LETTERS for second in LETTERS)]
-        return [label for name in names if (label := self._label(name)) is not None]
+        return [label for name in NAMES if (label := self._label(name)) is not None]
 
     def labels_for(self, options: int) -> list[Label]:
         """As many labels as options. Raises DecisionLimitError where the vocabulary has too few."""
@@ -108,7 +108,7 @@ class Prompt:
 
     def _first_labels(self) -> list[Label]:
         found: list[Label] = []
-        for name in [*LETTERS, *(first + second for first in LETTERS for second in LETTERS)]:
+        for name in NAMES[:MOST]:
             label = self._label(name)
             if label is None:
                 break
