@@ -4,11 +4,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from boostr import decision
 from boostr.decision.load import find_base, recognise
 from boostr.errors import ConfigError, ModelNotFoundError, ParameterError, QuestionError
+from boostr.formats.gguf import write_gguf
 
 DATA = Path(__file__).parents[2] / "data" / "decision"
 QUESTIONS = {
@@ -109,3 +111,25 @@ def test_a_lone_surrogate_is_refused() -> None:
 
 def test_a_given_base_is_not_searched(tmp_path: Path) -> None:
     assert find_base(tmp_path, (), DATA / "kev" / "e2e" / "base") == DATA / "kev" / "e2e" / "base"
+
+
+def test_a_sidecar_is_judged_before_weights_are_read(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "decider" / "tiny_model", tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"no weights")
+    (tmp_path / "model" / "decider_config.json").write_text('{"temperature": 0}')
+    with pytest.raises(ConfigError, match=r"decider_config.json \"temperature\" must be a finite number > 0, got 0"):
+        decision.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("tags", [5, [1, 2], [["one-pass"]]], ids=["number", "numbers", "lists"])
+def test_tags_that_are_no_texts_name_no_family(tags: object, tmp_path: Path) -> None:
+    metadata = {"general.architecture": "qwen35", "general.tags": tags}
+    write_gguf(tmp_path / "m.gguf", metadata, {"a": np.zeros((32, 32), np.float32)})
+    with pytest.raises(ConfigError, match="no decision model that can be told"):
+        recognise(tmp_path / "m.gguf")
+
+
+def test_tags_of_a_header_name_a_family(tmp_path: Path) -> None:
+    metadata = {"general.architecture": "qwen35", "general.tags": ["one-pass", "system-one"]}
+    write_gguf(tmp_path / "m.gguf", metadata, {"a": np.zeros((32, 32), np.float32)})
+    assert recognise(tmp_path / "m.gguf").name == "decider"

@@ -7,6 +7,7 @@ from typing import Any
 from boostr.chat import resolve_template
 from boostr.decision.decider.config import DeciderConfig
 from boostr.decision.decider.rows import Prompt
+from boostr.decision.family import Row
 from boostr.tokenizers import from_directory
 
 DATA = Path(__file__).parents[3] / "data" / "decision" / "decider"
@@ -21,6 +22,11 @@ def prompt_of(config: DeciderConfig) -> Prompt:
     tokenizer = from_directory(TINY)
     template = resolve_template(None, metadata={}, directory=TINY, model_type="qwen3_5_text", tokenizer=tokenizer)
     return Prompt(tokenizer, template if config.layout == "chat" else None)
+
+
+def joined(context: list[int], end: Row) -> Row:
+    """A whole row of its context and what is behind it."""
+    return Row([*context, *end.ids], [len(context) + read for read in end.reads])
 
 
 def assert_same_answers(found: Any, expected: Any, step: float = 1.01e-4) -> None:

@@ -8,7 +8,7 @@ import pytest
 from boostr.decision.decider import Decider, DeciderConfig, DeciderLimits
 from boostr.decision.decider.answers import certainty, choice_confidence, combined, probabilities, score_confidence
 from boostr.decision.family import Hidden
-from boostr.errors import DecisionLimitError, QuestionError
+from boostr.errors import DecisionLimitError, NumericalError, QuestionError
 
 from .goldens import assert_same_answers, golden, prompt_of
 
@@ -104,3 +104,49 @@ def test_the_vendors_route(case: dict) -> None:
         ]
     elif expected is not None:
         assert refused.value.detail.partition(" (")[0] == expected.partition(" (")[0]
+
+
+@pytest.mark.parametrize("case", golden("body_fields"), ids=lambda case: str(case["body"])[:60])
+def test_fields_of_a_body_are_read_as_pydantic_reads_them(case: dict) -> None:
+    question = {"type": "noul", "instructions": "Is it?"}
+    body = case["body"]
+    if "faults" not in case:
+        plan = decider({}).plan(body | {"questions": {"a": question, "b": question}})
+        assert len(plan.rows) == (2 if case["independent"] else 1)
+        return
+    with pytest.raises(QuestionError) as refused:
+        decider({}).plan(body)
+    assert [[fault["type"], fault["loc"], fault["msg"]] for fault in refused.value.detail] == case["faults"]
+
+
+def nested(depth: int) -> list:
+    value: list = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"state": nested(100_000), "questions": {"q": {"instructions": "?", "options": ["a", "b"]}}},
+        {"state": "s", "questions": {"q": {"instructions": nested(100_000), "options": ["a", "b"]}}},
+        {"state": "s", "questions": {"q": {"instructions": "?", "options": ["a", nested(100_000)]}}},
+    ],
+    ids=["state", "instructions", "option"],
+)
+def test_what_is_nested_too_deep_is_refused(body: dict) -> None:
+    with pytest.raises(QuestionError, match="nested too deep"):
+        decider({}).plan(body)
+
+
+def test_a_number_too_long_to_write_is_refused() -> None:
+    with pytest.raises(QuestionError, match="too long to be written"):
+        decider({}).plan({"state": 10**5000, "questions": {"q": {"type": "noul", "instructions": "?"}}})
+
+
+def test_logits_that_are_no_numbers_are_no_answer() -> None:
+    family = decider({})
+    plan = family.plan({"state": "s", "questions": {"q": {"type": "noul", "instructions": "?"}}})
+    with pytest.raises(NumericalError, match="weights are broken"):
+        family.answer(plan, [np.full((1, 255), np.nan, np.float32)])

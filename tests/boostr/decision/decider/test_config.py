@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boostr.decision.decider import DeciderConfig
+from boostr.decision.decider import Decider, DeciderConfig
 from boostr.errors import ConfigError, FormatError
 
 from .goldens import golden
@@ -64,3 +64,21 @@ def test_a_damaged_sidecar_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "decider_config.json").write_text("{")
     with pytest.raises(FormatError, match=r"decider_config\.json"):
         DeciderConfig.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("header", "ours"),
+    [
+        ({"general.basename": "Decider"}, True),
+        ({"general.name": "Decider 4b v2.1"}, True),
+        ({"general.tags": ["decision-model", "one-pass", "system-one"]}, True),
+        ({"general.tags": ["one-pass"]}, False),
+        ({"general.name": "pplx-decider 2b"}, False),
+        ({"qwen35.decision.type": "decider"}, True),
+        ({"general.basename": "decider", "qwen35.decision.type": "pplx-decider"}, False),
+    ],
+)
+def test_a_header_names_the_family(header: dict, ours: bool, tmp_path: Path) -> None:
+    assert Decider.recognise(tmp_path, {"general.architecture": "qwen35", **header}) == ours
+    (tmp_path / "decider_config.json").write_text("{}")
+    assert Decider.recognise(tmp_path, {"general.architecture": "qwen35", **header})

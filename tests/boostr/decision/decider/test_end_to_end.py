@@ -1,14 +1,17 @@
 """A tiny model through the real network, against the vendor's package on the same weights."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import boostr
-from boostr.decision.decider import Decider, DeciderConfig
+from boostr.decision.decider import Decider, DeciderConfig, DeciderLimits
 from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.run import read_prefix, run_plan, run_rows
+from boostr.errors import DecisionLimitError
 
 from .goldens import TINY, assert_same_answers, golden, prompt_of
 
@@ -60,3 +63,20 @@ def test_open_reads_the_sidecar(model: boostr.LanguageModel) -> None:
     told = family.describe()
     assert (told["family"], told["readout"], told["temperatures"]["noul"]) == ("decider", "label_tokens", 3.0)
     assert told["temperature_sources"]["noul"] == "blazr_calibration.json"
+
+
+def test_a_gguf_file_without_its_sidecar_is_opened_with_a_warning(model: boostr.LanguageModel, tmp_path: Path) -> None:
+    (tmp_path / "decider.gguf").touch()
+    with pytest.warns(UserWarning, match=r"no decider_config\.json"):
+        assert Decider.open(model, tmp_path).config == DeciderConfig()
+    shutil.copy(TINY / "decider_config.json", tmp_path)
+    assert Decider.open(model, tmp_path).config.isolated_levels
+
+
+def test_a_state_that_is_cut_bounds_what_rows_hold(model: boostr.LanguageModel) -> None:
+    question = {"type": "noul", "instructions": "Is it?"}
+    family = Decider.open(model, TINY, limits=DeciderLimits(state_tokens=20, request_tokens=100))
+    plan = family.plan({"state": "a long state of many words " * 50, "questions": {"a": question, "b": question}})
+    assert plan.prefix == 20
+    with pytest.raises(DecisionLimitError, match=r"has \d+ tokens over 5 rows, the limit is 100"):
+        family.plan({"state": "a long state " * 50, "questions": {str(n): question for n in range(5)}})

@@ -6,7 +6,7 @@ from boostr.decision.decider import DeciderConfig
 from boostr.decision.decider.questions import question_rows, render_question, render_state
 from boostr.errors import QuestionError
 
-from .goldens import golden, prompt_of
+from .goldens import golden, joined, prompt_of
 
 CASES = golden("systemone_cases")
 LABELS = golden("labels")["small"]
@@ -35,7 +35,7 @@ def test_ids_of_a_request(case: dict) -> None:
     slots = [row for q in request["questions"].values() for row in question_rows(render_question(q, isolated))]
     context = prompt.state_ids(render_state(request["state"]), case["max_state_tokens"])
     groups = [[slot] for slot in slots] if independent else [slots] if slots else []
-    rows = [prompt.row(context, group) for group in groups]
+    rows = [joined(context, prompt.questions(group)) for group in groups]
     assert [list(row.ids) for row in rows] == [expected["ctx_ids"] + row["suffix_ids"] for row in expected["rows"]]
     assert [list(row.reads) for row in rows] == [row["slots"] for row in expected["rows"]]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Family", "Hidden", "Plan", "Row"]
+__all__ = ["Calibrated", "Family", "Hidden", "Plan", "Reading", "Row"]
 
 Hidden = NDArray[np.float32]
 
@@ -40,6 +40,20 @@ class Plan:
     request: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The logits of one question before any temperature.
+
+    kind    "choice", "noul" or "score"
+    names   the answer's keys in the order of the logits: a choice's options, a score's levels, a noul's false and true
+    logits  (n,), of a noul no before yes; of a score whose levels are asked alone (n, 2), [no, yes] of each
+    """
+
+    kind: str
+    names: Sequence[str]
+    logits: Hidden
+
+
 class Family(Protocol):
     """One vendor's way to ask and answer. Immutable; used from several threads."""
 
@@ -62,4 +76,13 @@ class Family(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """What `/v1/models` says of the model as JSON: family, readout, temperatures and their sources, limits."""
+        ...
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """A family whose temperatures can be fitted on labelled requests."""
+
+    def readings(self, plan: Plan, hidden: Sequence[Hidden]) -> Mapping[str, Reading]:
+        """What the answers of a plan are made of, by question in the request's order. Arguments as of `answer`."""
         ...

@@ -47,6 +47,8 @@ def load(
     found = resolve_model(path)
     directory = found if found.is_dir() else found.parent
     chosen = family_class(family) if family is not None else recognise(found)
+    if hasattr(chosen, "check"):  # a family whose sidecars can be judged before gigabytes are read
+        chosen.check(directory)
     model = _load_model(found, directory, base, context_length)
     try:
         return DecisionModel(model, chosen.open(model, directory, limits=limits), PrefixCache(prefix_cache_mb << 20))
@@ -140,6 +142,8 @@ def _header(path: Path) -> Mapping[str, Any]:
         return {}
     checkpoint = open_checkpoint(path)
     try:
-        return dict(checkpoint.metadata)
+        tags = checkpoint.metadata.get("general.tags")
+        texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, Sequence) else []
+        return {**checkpoint.metadata, "general.tags": texts}
     finally:
         checkpoint.close()

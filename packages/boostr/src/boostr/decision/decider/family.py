@@ -5,6 +5,7 @@ Mirrors the vendor's server, which never rewrites options as its library does. K
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,19 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostr.decision.bodies import require_fields
+from boostr.decision.bodies import BodyField, checked_fields
 from boostr.decision.decider.answers import answer, probabilities
 from boostr.decision.decider.config import SIDECAR, DeciderConfig
 from boostr.decision.decider.questions import RowText, Shown, question_rows, render_question, render_state
 from boostr.decision.decider.rows import Prompt
-from boostr.decision.family import Hidden, Plan, Row
+from boostr.decision.family import Hidden, Plan, Reading, Row
 from boostr.decision.heads.label_tokens import LabelTokenHead
-from boostr.errors import DecisionLimitError, QuestionError, TemplateError
+from boostr.errors import DecisionLimitError, NumericalError, QuestionError, TemplateError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
 __all__ = ["Decider", "DeciderLimits"]
+
+_FIELDS = (
+    BodyField("state", required=True),
+    BodyField("questions", "map", required=True),
+    BodyField("model", "text", nullable=True),
+    BodyField("independent", "flag"),
+    BodyField("layout", "text", nullable=True),
+    BodyField("assets", "map", nullable=True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,11 @@ class Decider:
             or {"one-pass", "system-one"} <= set(tags)
         )
 
+    @staticmethod
+    def check(directory: Path) -> None:
+        """Read the sidecar, so that what is wrong with it is told before weights are read. Raises ConfigError."""
+        DeciderConfig.read(directory)
+
     @classmethod
     def open(
         cls,
@@ -89,6 +104,12 @@ class Decider:
         fitted  temperatures by type that come before the sidecar's
         """
         config = DeciderConfig.read(directory)
+        if not (directory / SIDECAR).is_file() and any(directory.glob("*.gguf")):
+            warnings.warn(
+                f"{directory} has no {SIDECAR}, which a release keeps beside its GGUF file: answers are at "
+                "temperature 1 and list score levels, and released deciders are read otherwise",
+                stacklevel=2,
+            )
         if fitted:
             config = replace(config, temperatures=replace(config.temperatures, fitted=dict(fitted)))
         template = model.chat_template if config.layout == "chat" else None
@@ -99,31 +120,37 @@ class Decider:
         return cls(config, prompt, LabelTokenHead(model.network.lm_head.weight, prompt.labels, softcap), limits)
 
     def plan(self, body: Mapping[str, Any]) -> Plan:
-        require_fields(body, ("state", None), ("questions", dict))
-        if body.get("assets"):
+        given = checked_fields(body, *_FIELDS)
+        if given.get("assets"):
             raise QuestionError("this server was started without image support")
-        independent = _flag(body, "independent", True)
+        independent = given.get("independent", True)
         isolated = self.config.isolated_levels and independent
-        questions = {name: render_question(each, isolated) for name, each in body["questions"].items()}
+        try:
+            questions = {name: render_question(each, isolated) for name, each in given["questions"].items()}
+            state = render_state(given["state"])
+        except RecursionError:
+            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         slots = [row for shown in questions.values() for row in question_rows(shown)]
         if not slots:
             return Plan((), 0, _Asked(questions, slots, 0))
-        context = self._prompt.state_ids(render_state(body["state"]), self.limits.state_tokens)
         groups = [[slot] for slot in slots] if independent else [slots]
         self._check_rows(len(groups))
-        rows = [self._prompt.row(context, group) for group in groups]
-        self._check_tokens(rows)
-        shared = _common(rows) if len(rows) > 1 else 0
-        counted = shared + sum(len(row.ids) - shared for row in rows)
+        context = self._prompt.state_ids(state, self.limits.state_tokens)
+        ends = [self._prompt.questions(group) for group in groups]
+        lengths = [len(context) + len(end.ids) for end in ends]
+        self._check_tokens(lengths)
+        # Joined only now: a thousand rows behind the longest state would hold more memory than all that may run.
+        rows = [Row([*context, *end.ids], [len(context) + read for read in end.reads]) for end in ends]
+        shared = len(context) + _common(ends) if len(rows) > 1 else 0
+        counted = shared + sum(length - shared for length in lengths)
         return Plan(rows, len(context), _Asked(questions, slots, counted))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
         asked: _Asked = plan.request
         temperatures = self.config.temperatures
-        logits: Sequence[Hidden] = list(self._head(np.concatenate(hidden))) if len(hidden) else []
         read = [
             probabilities(z, len(slot.options), temperatures.of(slot.kind, len(slot.options)))
-            for slot, z in zip(asked.slots, logits, strict=True)
+            for slot, z in zip(asked.slots, self._logits(hidden), strict=True)
         ]
         return {
             "model": f"decider-{self.config.version}",
@@ -131,8 +158,27 @@ class Decider:
             "usage": {"input_tokens": asked.input_tokens, "output_tokens": 0},
         }
 
+    def readings(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Reading]:
+        """What the answers are made of, by question: see Reading. Raises NumericalError as `answer` does."""
+        asked: _Asked = plan.request
+        rows = iter(self._logits(hidden))
+        found = {}
+        for name, shown in asked.questions.items():
+            logits = np.stack([next(rows)[: len(slot.options)] for slot in question_rows(shown)])
+            found[name] = Reading(shown.kind, shown.names, logits if shown.isolated else logits[0])
+        return found
+
     def describe(self) -> dict[str, Any]:
         return describe(self.config, self.limits)
+
+    def _logits(self, hidden: Sequence[Hidden]) -> Sequence[Hidden]:
+        """Label logits of every slot. Raises NumericalError where they are not finite."""
+        if not len(hidden):
+            return ()
+        logits = self._head(np.concatenate(hidden))
+        if not np.isfinite(logits).all():
+            raise NumericalError("the label logits are not finite: the model's weights are broken")
+        return list(logits)
 
     def _check_rows(self, rows: int) -> None:
         if rows > self.limits.rows:
@@ -141,8 +187,8 @@ class Decider:
                 "(inference.decision.max_rows)"
             )
 
-    def _check_tokens(self, rows: Sequence[Row]) -> None:
-        longest, total = max(len(row.ids) for row in rows), sum(len(row.ids) for row in rows)
+    def _check_tokens(self, lengths: Sequence[int]) -> None:
+        longest, total = max(lengths), sum(lengths)
         if longest > self.limits.row_tokens:
             raise DecisionLimitError(
                 f"too many tokens: one row has {longest} tokens, the limit is {self.limits.row_tokens} per row "
@@ -150,7 +196,7 @@ class Decider:
             )
         if total > self.limits.request_tokens:
             raise DecisionLimitError(
-                f"too many tokens: the request has {total} tokens over {len(rows)} rows, the limit is "
+                f"too many tokens: the request has {total} tokens over {len(lengths)} rows, the limit is "
                 f"{self.limits.request_tokens} (inference.decision.max_request_tokens)"
             )
 
@@ -188,11 +234,3 @@ def _common(rows: Sequence[Row]) -> int:
     """How many first tokens all rows share."""
     first, last = min(rows, key=lambda row: list(row.ids)).ids, max(rows, key=lambda row: list(row.ids)).ids
     return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-
-
-def _flag(body: Mapping[str, Any], name: str, default: bool) -> bool:
-    value = body.get(name, default)
-    if not isinstance(value, bool):
-        detail = {"type": "bool_type", "loc": ["body", name], "msg": "Input should be a valid boolean", "input": value}
-        raise QuestionError([detail])
-    return value

@@ -132,7 +132,10 @@ def _text(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        raise QuestionError("a number is too long to be written out; send it as a text") from None
 
 
 def _annotated(value: Any) -> Any:

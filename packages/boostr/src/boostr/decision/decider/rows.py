@@ -65,10 +65,14 @@ class Prompt:
         """Ids of the context before the questions, the template's head with it; the state is cut to `most` tokens."""
         return [*self._frame.head, *self._encode("Context:\n" + state)[:most]]
 
-    def row(self, context: Sequence[int], questions: Sequence[RowText]) -> Row:
-        """A row of one question, or of several packed one behind the other."""
+    def questions(self, questions: Sequence[RowText]) -> Row:
+        """What a row holds behind its context: one question, or several packed one behind the other.
+
+        Its reads count from the context's end.
+        """
         numbers = [f" {n}" if len(questions) > 1 else "" for n in range(1, len(questions) + 1)]
-        ids, slots = list(context), []
+        ids: list[int] = []
+        slots: list[int] = []
         if not self._chat:
             for number, question in zip(numbers, questions, strict=True):
                 ids += self._options(question, number, f"\nAnswer{number}: (")
