@@ -13,6 +13,7 @@ from boostr.decision.calibration import (
     mean_nll,
     read_record,
     reliability,
+    reliability_by_type,
 )
 from boostr.errors import ParameterError
 
@@ -84,3 +85,21 @@ def test_reliability() -> None:
 def test_nothing_cannot_be_fitted() -> None:
     with pytest.raises(ParameterError, match="no records"):
         fit_temperature_mixed([])
+
+
+def test_reliability_by_type() -> None:
+    sure = np.log([0.2, 0.8])
+    mixed = [Record("noul", sure, 1), Record("choice", sure, 0), Record("choice", sure, 1)]
+    found = reliability_by_type(mixed, {"choice": 0.5})
+    assert list(found) == ["choice", "noul"]
+    assert found["choice"] == reliability(mixed[1:], 0.5)
+    assert found["noul"] == reliability(mixed[:1], 1.0)
+    with pytest.raises(ParameterError, match="no records"):
+        reliability([], 1.0)
+
+
+def test_records_of_many_shapes_weigh_the_same() -> None:
+    rng = np.random.default_rng(1)
+    some = [Record("choice", rng.normal(size=n), int(rng.integers(n))) for n in (2, 3, 255, 3, 2, 40)]
+    each = [mean_nll([one], 1.7) for one in some]
+    assert mean_nll(some, 1.7) == pytest.approx(float(np.mean(each)), rel=1e-12)

@@ -44,7 +44,7 @@ class DecisionModel:
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The body of the answer to the parsed body of a request, as the family's server writes it."""
         started = time.perf_counter()
-        plan = self.family.plan(require_text(body))
+        plan = self.plan(body)
         kept, saved = self._prefix(plan)
         answered = self.family.answer(plan, run_plan(self.model, plan, kept))
         if self.prefixes.most_bytes and self.family.tells_cached:
@@ -52,6 +52,10 @@ class DecisionModel:
         if "latency_ms" in answered:
             answered["latency_ms"] = round((time.perf_counter() - started) * 1000, 1)
         return answered
+
+    def plan(self, body: Mapping[str, Any]) -> Plan:
+        """The request rendered by the family. Raises QuestionError or DecisionLimitError."""
+        return self.family.plan(require_text(body))
 
     def _prefix(self, plan: Plan) -> tuple[SequenceState | None, int]:
         """A state behind the plan's prefix where such are kept, and how many tokens it saves."""

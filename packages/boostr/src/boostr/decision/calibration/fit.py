@@ -39,13 +39,17 @@ class Fit:
 
 
 class _Stack:
-    """Records side by side, so that a loss over all of them is a few array operations."""
+    """Records of one shape side by side, so that a loss over all of them is a few array operations."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         if not records:
             raise ParameterError("there are no records to fit a temperature to", "records")
-        groups = [[one for one in records if one.isolated == isolated] for isolated in (False, True)]
-        self._groups = [_padded(group) for group in groups if group]
+        alike: dict[tuple[int, ...], list[Record]] = {}
+        for one in records:
+            alike.setdefault(one.logits.shape, []).append(one)
+        self._groups: list[tuple[Floats, NDArray[np.int64]]] = [
+            (np.stack([one.logits for one in group]), np.array([one.gold for one in group])) for group in alike.values()
+        ]
 
     def mean_nll(self, temperature: float) -> float:
         losses = []
@@ -54,17 +58,6 @@ class _Stack:
             right = -logs[np.arange(len(gold)), gold]
             losses.append(np.where(np.isfinite(right), right, IMPOSSIBLE))
         return float(np.concatenate(losses).mean())
-
-
-def _padded(group: Sequence[Record]) -> tuple[Floats, NDArray[np.int64]]:
-    """Logits (R, n) or (R, n, 2) of the longest record's n, and the right options. What is missing cannot be chosen."""
-    longest = max(len(one.logits) for one in group)
-    z = np.full((len(group), longest, *group[0].logits.shape[1:]), -np.inf)
-    if group[0].isolated:
-        z[..., 0] = 0.0
-    for row, one in zip(z, group, strict=True):
-        row[: len(one.logits)] = one.logits
-    return z, np.array([one.gold for one in group])
 
 
 def mean_nll(records: Sequence[Record], temperature: float) -> float:

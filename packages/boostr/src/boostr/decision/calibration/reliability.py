@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from boostr.decision.calibration.fit import mean_nll
-from boostr.decision.calibration.records import Record
+from boostr.decision.calibration.records import TYPES, Record
+from boostr.errors import ParameterError
 
-__all__ = ["BINS", "Reliability", "reliability"]
+__all__ = ["BINS", "Reliability", "reliability", "reliability_by_type"]
 
 BINS = 10
 
@@ -30,7 +31,9 @@ class Reliability:
 
 
 def reliability(records: Sequence[Record], temperature: float) -> Reliability:
-    """Figures of at least one record. Confidence is the probability of the likeliest option."""
+    """Figures of records. Confidence is the probability of the likeliest option. Raises ParameterError without any."""
+    if not records:
+        raise ParameterError("there are no records to tell the reliability of", "records")
     logs = [one.log_probabilities(temperature) for one in records]
     confidence = np.array([np.exp(each.max()) for each in logs])
     right = np.array([int(np.argmax(each)) == one.gold for each, one in zip(logs, records, strict=True)])
@@ -42,3 +45,9 @@ def reliability(records: Sequence[Record], temperature: float) -> Reliability:
     )
     ece = sum(count * abs(accuracy - mean) for mean, accuracy, count in bins) / len(records)
     return Reliability(float(right.mean()), mean_nll(records, temperature), float(ece), bins)
+
+
+def reliability_by_type(records: Sequence[Record], temperatures: Mapping[str, float]) -> dict[str, Reliability]:
+    """Figures of every type that has records, at its own temperature; 1 where `temperatures` has none."""
+    groups = {kind: [one for one in records if one.kind == kind] for kind in TYPES}
+    return {kind: reliability(group, temperatures.get(kind, 1.0)) for kind, group in groups.items() if group}
