@@ -1,5 +1,6 @@
 """A tiny model through the real network, against the vendor's package on the same weights."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import boostr
+from boostr import decision
 from boostr.decision.decider import Decider, DeciderConfig, DeciderLimits
 from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.run import read_prefix, run_plan, run_rows
@@ -80,3 +82,12 @@ def test_a_state_that_is_cut_bounds_what_rows_hold(model: boostr.LanguageModel) 
     assert plan.prefix == 20
     with pytest.raises(DecisionLimitError, match=r"has \d+ tokens over 5 rows, the limit is 100"):
         family.plan({"state": "a long state " * 50, "questions": {str(n): question for n in range(5)}})
+
+
+def test_a_chat_model_is_a_decider_by_its_sidecar(tmp_path: Path) -> None:
+    shutil.copytree(TINY, tmp_path / "chat")
+    case = next(each for each in CASES if each["config"].get("layout") == "chat")
+    (tmp_path / "chat" / "decider_config.json").write_text(json.dumps(case["config"]))
+    model = decision.load(tmp_path / "chat")
+    assert_same_answers(model.answer(case["request"])["answers"], case["response"]["answers"])
+    model.close()
