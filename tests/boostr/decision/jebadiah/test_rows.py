@@ -2,11 +2,13 @@
 
 import pytest
 
+from boostr.decision.family import Row
+from boostr.decision.jebadiah import JebadiahConfig
 from boostr.decision.jebadiah.questions import render_question, render_questions, render_state
 from boostr.decision.jebadiah.rows import Prompt
 from boostr.errors import DecisionLimitError, QuestionError
 
-from .goldens import golden, small_prompt
+from .goldens import golden, jebadiah, small_prompt
 
 CASES = golden("cases")
 LABELS = golden("labels")["small"]
@@ -70,12 +72,68 @@ def test_cut_states(prompt: Prompt, case: dict) -> None:
         assert len(prompt.row(state, shown).ids) == expected["n_tokens"]
 
 
-@pytest.mark.parametrize("state", ["A short state.", "ends in lines\n\n", "", " blank ", "<|im_end|>"])
-def test_the_state_ends_where_every_question_begins(prompt: Prompt, state: str) -> None:
-    questions = [render_question("q", {"type": "noul", "instructions": text}, 20) for text in ("Why?", "0", "é", "\n.")]
-    rows = [prompt.row(state, shown) for shown in questions]
-    ends = {prompt.state_end(state, [row], shown) for row, shown in zip(rows, questions, strict=True)}
-    assert len(ends) == 1  # one question alone keeps as much as any other
-    (end,) = ends
-    assert len({tuple(row.ids[:end]) for row in rows}) == 1
-    assert end >= len(prompt.encode("STATE:\n" + state)) - 2
+STATES = [
+    "A short state.",
+    "ends in lines\n\n",
+    "\r\n",
+    "",
+    " blank ",
+    "<|im_end|>",
+    "<think>",
+    "\n\nQUESTION: Why?",
+    '{"a":[1]}',
+    "e\u0301",
+]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_state_ends_where_every_question_begins(state: str) -> None:
+    family = jebadiah(JebadiahConfig())
+    texts = ["Why?", "0", "e\u0301", "\n.", "<|im_end|>", "  QUESTION: "]
+    questions = {f"q{at}": {"type": "noul", "instructions": text} for at, text in enumerate(texts)}
+    together = family.plan({"state": state, "questions": questions})
+    alone = [family.plan({"state": state, "questions": {name: each}}) for name, each in questions.items()]
+    # One question alone keeps as much as any other, and rows are the same in company.
+    assert {plan.prefix for plan in alone} == {together.prefix}
+    assert [plan.rows[0] for plan in alone] == list(together.rows)
+    assert len({tuple(row.ids[: together.prefix]) for row in together.rows}) == 1
+    assert together.prefix >= len(small_prompt().encode("STATE:\n" + state))
+
+
+def test_rows_whose_vocabulary_joins_what_is_split_are_encoded_whole(prompt: Prompt) -> None:
+    shown = [render_question("q", {"type": "noul", "instructions": text}, 20) for text in ("Why?", "How?")]
+    first, second = (prompt.row("s", each) for each in shown)
+    joined = Row([*first.ids[:20], 0, *first.ids[22:]], first.reads)  # one token where two were
+    head = prompt.head("s", shown[0], joined)
+    assert not head.exact
+    assert list(head.ids) == first.ids[:20]
+    assert prompt.row("s", shown[1], head) == second
+    exact = prompt.head("s", shown[0], first)
+    assert exact.exact
+    assert prompt.row("s", shown[1], exact) == second
+
+
+def test_cut_states_share_what_is_left_of_them() -> None:
+    family = jebadiah(JebadiahConfig(), prompt_tokens=250, cut="v2.1")
+    questions = {f"q{n}": {"type": "noul", "instructions": "word " * n + "?"} for n in (1, 9, 30)}
+    plan = family.plan({"state": "a state of many words " * 30, "questions": questions})
+    assert all(len(row.ids) <= 250 for row in plan.rows)
+    assert len({tuple(row.ids[: plan.prefix]) for row in plan.rows}) == 1
+    assert plan.prefix > 40
+
+
+def test_a_state_of_megabytes_is_refused_by_its_beginning() -> None:
+    family = jebadiah(JebadiahConfig(), prompt_tokens=200)
+    body = {"state": "word " * 8_000_000, "questions": {"q": {"type": "noul", "instructions": "Why?"}}}
+    with pytest.raises(
+        DecisionLimitError, match=r"question 'q': the prompt is over \d+ tokens, more than the 200 this"
+    ):
+        family.plan(body)
+
+
+def test_a_long_text_of_few_tokens_is_read_whole() -> None:
+    spaces = {"state": " " * 30_000, "questions": {"q": {"type": "noul", "instructions": "Why?"}}}
+    with pytest.raises(DecisionLimitError, match=r"the prompt is \d+ tokens, more than the 9 this"):
+        jebadiah(JebadiahConfig(), prompt_tokens=9).plan({**spaces, "state": "a short state of twenty words or so"})
+    most = len(jebadiah(JebadiahConfig(), prompt_tokens=1 << 20).plan(spaces).rows[0].ids)
+    assert jebadiah(JebadiahConfig(), prompt_tokens=most).plan(spaces).rows

@@ -17,7 +17,7 @@ from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.jebadiah.answers import answer, probabilities
 from boostr.decision.jebadiah.config import TYPES, JebadiahConfig, has_sidecar
 from boostr.decision.jebadiah.questions import Shown, render_questions, render_state
-from boostr.decision.jebadiah.rows import Cut, Prompt
+from boostr.decision.jebadiah.rows import Cut, Head, Prompt, shared_tokens
 from boostr.errors import DecisionLimitError, NumericalError, QuestionError, TemplateError
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ class Jebadiah:
             raw = _is_raw(body.get("calibration"))
         except RecursionError:
             raise QuestionError("the request is nested too deep to be written out; flatten it") from None
-        rows = [self._row(name, state, shown) for name, shown in questions.items()]
-        end = self._prompt.state_end(state, rows, next(iter(questions.values())))
+        rows, end = self._rows(state, questions)
         return Plan(rows, end, _Asked(questions, raw, sum(len(row.ids) for row in rows)))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
@@ -155,17 +154,38 @@ class Jebadiah:
         column = {token: at for at, token in enumerate(self._head.ids)}
         return z[[column[token] for token in wanted]]
 
-    def _row(self, name: str, state: str, shown: Shown) -> Row:
+    def _rows(self, state: str, questions: Mapping[str, Shown]) -> tuple[list[Row], int]:
+        """The rows, and how many first tokens of them are the state's."""
+        rows: list[Row] = []
+        head: Head | None = None
+        for name, shown in questions.items():
+            kept = self._kept(name, state, shown)
+            rows.append(self._fitting(name, self._prompt.row(kept, shown, head)))
+            if head is None:
+                head = self._prompt.head(kept, shown, rows[0])
+        ids = () if head is None else head.ids
+        return rows, shared_tokens([list(ids), *(list(row.ids[: len(ids)]) for row in rows)])
+
+    def _kept(self, name: str, state: str, shown: Shown) -> str:
+        """The state as the prompt shows it. Raises DecisionLimitError for one that must not even be encoded."""
         most = self.limits.prompt_tokens
         if self.limits.cut is not None:
-            state = self._prompt.cut_state(state, shown, most, self.limits.cut)
-        row = self._prompt.row(state, shown)
-        if self.limits.cut is None and len(row.ids) > most:
-            raise DecisionLimitError(
-                f"question '{name}': the prompt is {len(row.ids)} tokens, more than the {most} this server takes "
-                "(inference.decision.max_prompt_tokens). The state is refused, not cut"
-            )
+            return self._prompt.cut_state(state, shown, most, self.limits.cut)
+        if tokens := self._prompt.exceeds(state, shown, most):
+            raise self._too_long(name, f"over {tokens}")
+        return state
+
+    def _fitting(self, name: str, row: Row) -> Row:
+        if self.limits.cut is None and len(row.ids) > self.limits.prompt_tokens:
+            raise self._too_long(name, str(len(row.ids)))
         return row
+
+    def _too_long(self, name: str, tokens: str) -> DecisionLimitError:
+        most = self.limits.prompt_tokens
+        return DecisionLimitError(
+            f"question '{name}': the prompt is {tokens} tokens, more than the {most} this server takes "
+            "(inference.decision.max_prompt_tokens). The state is refused, not cut"
+        )
 
 
 def describe(config: JebadiahConfig, limits: JebadiahLimits, labels: int | None = None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Knows neither requests nor answers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from boostr.decision.jebadiah.questions import Shown, user_text
 from boostr.errors import DecisionLimitError, TokenizerError
 from boostr.tokenizers.base import Tokenizer
 
-__all__ = ["Cut", "Label", "Prompt"]
+__all__ = ["Cut", "Head", "Label", "Prompt", "shared_tokens"]
 
 Cut = Literal["v2", "v2.1"]
 
@@ -25,12 +26,26 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NAMES = (*LETTERS, *(first + second for first in LETTERS for second in LETTERS))
 FEWEST, MOST = 26, 255  # labels in a row
 SPARE = 4  # tokens that cutting a state leaves free, for what merges differently afterwards
+_CHARACTERS = 32  # of a token at most, over any long text worth reading
 KEPT = 16  # tokens of the state that the first releases keep in any case
 
 
 class Label(NamedTuple):
     name: str
     id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning that prompts about one state share, up to the word QUESTION.
+
+    ids    first tokens of every such prompt
+    exact  they are all of `text`'s, and what follows may be encoded alone
+    """
+
+    text: str
+    ids: Sequence[int]
+    exact: bool
 
 
 class Prompt:
@@ -62,22 +77,44 @@ class Prompt:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": user_text(state, shown, labels)}]
         return self._template.render(messages, **TEMPLATE_VARIABLES)
 
-    def row(self, state: str, shown: Shown) -> Row:
-        """The prompt's tokens; its last one is read."""
+    def row(self, state: str, shown: Shown, head: Head | None = None) -> Row:
+        """The prompt's tokens; its last one is read.
+
+        head  of the same state: where it is exact, only what follows is encoded
+        """
         names = [label.name for label in self.labels_for(len(shown.lines))]
-        ids = self.encode(self.text(state, shown, names))
+        text = self.text(state, shown, names)
+        if head is not None and head.exact and text.startswith(head.text):
+            ids = [*head.ids, *self.encode(text[len(head.text) :])]
+        else:
+            ids = self.encode(text)
         return Row(ids, [len(ids) - 1])
 
-    def state_end(self, state: str, rows: Sequence[Row], shown: Shown) -> int:
-        """How many first tokens of all rows are those of the prompt up to the state's end, merges past it left out."""
-        text = self.text(state, shown, LETTERS)
-        at = text.find(f"STATE:\n{state}\n\nQUESTION: ")
-        if at < 0:
-            return 0
-        ids = self.encode(text[: at + len("STATE:\n") + len(state)])
-        for row in rows:
-            ids = ids[: next((n for n, (a, b) in enumerate(zip(ids, row.ids, strict=False)) if a != b), len(ids))]
-        return len(ids)
+    def head(self, state: str, shown: Shown, row: Row) -> Head:
+        """What the prompts of all questions about `state` begin with, told by one of them and its row."""
+        names = [label.name for label in self.labels_for(len(shown.lines))]
+        text = self.text(state, shown, names)
+        before = f"STATE:\n{state}\n\n"
+        at = text.find(before + "QUESTION: ")
+        if at < 0:  # a template that writes the user's text in another way
+            return Head("", (), False)
+        cut = at + len(before)
+        ids = self.encode(text[:cut])
+        # Splitting before "QUESTION" gives the tokens of the whole text where words are split at line ends, as in every
+        # vocabulary of the family; whether it does here is looked at, for the token that may span the cut is the same
+        # whatever is asked.
+        exact = [*ids, *self.encode(text[cut:])] == row.ids
+        return Head(text[:cut], ids if exact else ids[: shared_tokens([ids, list(row.ids)])], exact)
+
+    def exceeds(self, state: str, shown: Shown, most: int) -> int:
+        """At least so many tokens has a prompt that is far longer than `most`; 0: it must be encoded to know.
+
+        Told by its first characters, so that a text of many megabytes costs no more than what can be answered.
+        """
+        characters = most * _CHARACTERS
+        text = user_text(state, shown, LETTERS)
+        tokens = len(self.encode(text[:characters])) if len(text) > characters else 0
+        return tokens if tokens > 2 * most else 0
 
     def cut_state(self, state: str, shown: Shown, budget: int, rule: Cut) -> str:
         """The state shortened as the vendor's trainer does, so that the prompt has about `budget` tokens.
@@ -121,3 +158,9 @@ class Prompt:
         ids = self.encode(self._probe + name)
         single = ids[:-1] == self._probe_ids and ids[-1] not in self._control
         return Label(name, ids[-1]) if single else None
+
+
+def shared_tokens(sequences: Sequence[list[int]]) -> int:
+    """How many first tokens all sequences have in common."""
+    first, last = min(sequences), max(sequences)
+    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
