@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import boostr
+from boostr.decision.calibration import collect, read_labelled
 from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.jebadiah import Jebadiah
+from boostr.decision.model import DecisionModel
 from boostr.decision.run import run_plan
 from boostr.peft import PeftAdapter
 
@@ -59,3 +61,39 @@ def test_open_recognises_the_release(base: boostr.LanguageModel, release: Path, 
     told = Jebadiah.open(base, release, fitted={"noul": 2.0}).describe()
     assert told["temperatures"] == {"choice": 1.1863, "noul": 2.0, "score": 0.8329}
     assert told["temperature_sources"]["noul"] == "blazr_calibration.json"
+
+
+def test_readings_are_the_logits_before_any_temperature(base: boostr.LanguageModel, release: Path) -> None:
+    family, case = Jebadiah.open(base, release, fitted={"noul": 9.0}), GOLDEN["base"][0]
+    plan = family.plan(case["request"])
+    found = family.readings(plan, run_plan(base, plan))
+    assert list(found) == list(case["questions"])
+    for name, expected in case["questions"].items():
+        kind = case["request"]["questions"][name]["type"]
+        logits = expected["logits"][::-1] if kind == "noul" else expected["logits"]
+        assert found[name].kind == kind
+        np.testing.assert_allclose(found[name].logits, logits, rtol=0, atol=3e-4)
+        if kind == "noul":
+            assert list(found[name].names) == ["false", "true"]
+        else:
+            answer = expected["server_answer"]
+            names = answer["probabilities"] if kind == "choice" else answer["legend"].values()
+            assert list(found[name].names) == list(names)
+
+
+def test_records_are_collected_to_fit_on(base: boostr.LanguageModel, release: Path) -> None:
+    model = DecisionModel(base, Jebadiah.open(base, release))
+    questions = {
+        "team": {"type": "choice", "instructions": "Which?", "criteria": {"a": None, "b": "the second"}},
+        "late": {"type": "noul", "instructions": "Is it late?"},
+        "risk": {"type": "score", "instructions": "How much?", "criteria": ["none", "some", "all"]},
+    }
+    labels = {"team": "b", "late": True, "risk": 2}
+    records = list(collect(model, [read_labelled(1, {"state": "s", "questions": questions, "labels": labels})]))
+    assert [(one.kind, one.gold, len(one.logits)) for one in records] == [
+        ("choice", 1, 2),
+        ("noul", 1, 2),
+        ("score", 2, 3),
+    ]
+    raw = model.answer({"state": "s", "questions": questions, "calibration": "raw"})["answers"]
+    assert np.exp(records[1].log_probabilities(1.0))[1] == pytest.approx(raw["late"]["noul"], abs=1e-6)

@@ -5,14 +5,14 @@ Mirrors the vendor's server for what is refused and answered, its training contr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from boostr.decision.family import Hidden, Plan, Row
+from boostr.decision.family import Hidden, Plan, Reading, Row
 from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.jebadiah.answers import answer, probabilities
 from boostr.decision.jebadiah.config import TYPES, JebadiahConfig, has_sidecar
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
 __all__ = ["Jebadiah", "JebadiahLimits", "describe"]
+
+
+_Numbers = TypeVar("_Numbers", list[float], Hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,11 @@ class Jebadiah:
             or (isinstance(tags, Sequence) and "typed-decisions" in tags and "ainode" in tags)
         )
 
+    @staticmethod
+    def check(directory: Path) -> None:
+        """Read the sidecars, so that what is wrong with them is told before weights are read. Raises FormatError."""
+        JebadiahConfig.read(directory)
+
     @classmethod
     def open(
         cls,
@@ -122,16 +130,10 @@ class Jebadiah:
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
         """The server's body. Raises NumericalError where a question's probabilities are no numbers."""
         asked: _Asked = plan.request
-        logits = self._head(np.concatenate(hidden))
         answers = {}
-        for (name, shown), z in zip(asked.questions.items(), logits, strict=True):
+        for name, shown, z in self._logits(asked, hidden):
             temperature = 1.0 if asked.raw else self.config.temperature(shown.kind)
-            p = probabilities(self._columns(z, shown), temperature)
-            if not np.isfinite(p).all():
-                raise NumericalError(
-                    f"question '{name}': the model produced no finite distribution, its weights are broken"
-                )
-            answers[name] = answer(shown, p)
+            answers[name] = answer(shown, _finite(name, probabilities(z, temperature)))
         temperatures = self.config.all_temperatures()
         return {
             "model": self._model_name,
@@ -141,6 +143,15 @@ class Jebadiah:
             "calibration": {"applied": bool(temperatures) and not asked.raw, "temperatures": temperatures or None},
         }
 
+    def readings(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Reading]:
+        """What the answers are made of, by question: see Reading. Raises NumericalError as `answer` does."""
+        found = {}
+        for name, shown, z in self._logits(plan.request, hidden):
+            # The prompt shows true before false.
+            order = slice(None, None, -1) if shown.kind == "noul" else slice(None)
+            found[name] = Reading(shown.kind, shown.names[order], _finite(name, z)[order])
+        return found
+
     def describe(self) -> dict[str, Any]:
         return describe(self.config, self.limits, len(self._prompt.labels))
 
@@ -148,11 +159,12 @@ class Jebadiah:
     def _most_options(self) -> int:
         return self.limits.options or len(self._prompt.labels)
 
-    def _columns(self, z: Hidden, shown: Shown) -> Hidden:
-        """The logits of the labels that the question was shown, in option order."""
-        wanted = [label.id for label in self._prompt.labels_for(len(shown.lines))]
+    def _logits(self, asked: _Asked, hidden: Sequence[Hidden]) -> Iterator[tuple[str, Shown, Hidden]]:
+        """Each question with the logits of the labels that it was shown, in option order."""
         column = {token: at for at, token in enumerate(self._head.ids)}
-        return z[[column[token] for token in wanted]]
+        rows = self._head(np.concatenate(hidden))
+        for (name, shown), z in zip(asked.questions.items(), rows, strict=True):
+            yield name, shown, z[[column[label.id] for label in self._prompt.labels_for(len(shown.lines))]]
 
     def _rows(self, state: str, questions: Mapping[str, Shown]) -> tuple[list[Row], int]:
         """The rows, and how many first tokens of them are the state's."""
@@ -204,6 +216,12 @@ def describe(config: JebadiahConfig, limits: JebadiahLimits, labels: int | None 
             "levels": 10,
         },
     }
+
+
+def _finite(name: str, values: _Numbers) -> _Numbers:
+    if not np.isfinite(values).all():
+        raise NumericalError(f"question '{name}': the model produced no finite distribution, its weights are broken")
+    return values
 
 
 def _require_model(model: Any) -> None:
