@@ -4,6 +4,7 @@ Metadata and names are the converter's own, recorded in gguf_map.json; its edits
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,15 @@ _MTP = {
 _PLUS_ONE = ("norm.weight", "enorm.weight", "hnorm.weight")
 
 
-def write_qwen35_gguf_of(directory: Path, target: Path, dtype: str = "float32") -> None:
-    """`dtype` is that of the matrices; the convolution and vectors stay float32, as the converter keeps them."""
-    described = json.loads((directory / "gguf_map.json").read_text("utf-8"))
+def write_qwen35_gguf_of(
+    directory: Path, target: Path, dtype: str = "float32", described: Mapping[str, Any] | None = None
+) -> None:
+    """`dtype` is that of the matrices; the convolution and vectors stay float32, as the converter keeps them.
+
+    described  in place of gguf_map.json: metadata as "kv", {name: (type, shape reversed)} as "tensors"
+    """
+    if described is None:
+        described = json.loads((directory / "gguf_map.json").read_text("utf-8"))
     config = json.loads((directory / "config.json").read_text("utf-8"))
     config = config.get("text_config", config)
     weights = {name: array.astype(np.float32) for name, array in load_file(directory / "model.safetensors").items()}
@@ -68,6 +75,22 @@ def write_qwen35_gguf_of(directory: Path, target: Path, dtype: str = "float32") 
         array = array.reshape(tuple(reversed(reversed_shape)))
         tensors[name] = array.astype(dtype) if array.ndim > 1 and "conv1d" not in name else array
     write_gguf(target, described["kv"], tensors)
+
+
+def described_tensors(directory: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """The "tensors" of a text model's checkpoint without MTP layers and experts."""
+    named = {theirs: ours for ours, theirs in (_LAYER | _TOP).items()} | {"lm_head.weight": "output.weight"}
+    found = {}
+    for name, array in load_file(directory / "model.safetensors").items():
+        stem = name.removeprefix("model.")
+        if stem.startswith("layers."):
+            _, number, part = stem.split(".", 2)
+            known = f"blk.{number}.{named[part]}"
+        else:
+            known = named[stem]
+        shape = array.squeeze(1).shape if "conv1d" in name else array.shape
+        found[known] = ("F32", shape[::-1])
+    return found
 
 
 def _stored(name: str, weights: dict[str, Array], config: dict[str, Any]) -> Array:
