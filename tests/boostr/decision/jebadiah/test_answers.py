@@ -114,6 +114,7 @@ def test_requests_over_http(case: dict) -> None:
     assert_same_answers(body["answers"], expected["answers"])
     assert body["usage"]["input_tokens"] == expected["usage"]["input_tokens"]
     assert body["calibration"]["applied"] == expected["calibration"]["applied"]
+    assert body.get("warnings", []) == expected["warnings"]
 
 
 def formula_logits(ids: Sequence[int]) -> Hidden:
@@ -136,6 +137,18 @@ def test_a_long_prompt_is_refused_not_cut() -> None:
         jebadiah(CONFIG, prompt_tokens=90).plan({**BODY, "state": "word " * 100})
 
 
+def test_the_questions_of_a_request_are_bounded() -> None:
+    body = {"state": "s", "questions": {f"q{n}": BODY["questions"]["q"] for n in range(4)}}
+    tokens = sum(len(row.ids) for row in jebadiah(CONFIG).plan(body).rows)
+    assert jebadiah(CONFIG, rows=4, request_tokens=tokens).plan(body).rows
+    with pytest.raises(DecisionLimitError, match=r"the request has 4, the limit is 3 \(inference.decision.max_rows"):
+        jebadiah(CONFIG, rows=3).plan(body)
+    with pytest.raises(
+        DecisionLimitError, match=r"prompts of 4 of 4 questions .*inference.decision.max_request_tokens"
+    ):
+        jebadiah(CONFIG, request_tokens=tokens - 1).plan(body)
+
+
 def test_more_options_than_labels_in_a_row_are_refused_with_the_real_number() -> None:
     criteria = {f"o{n}": None for n in range(69)}
     body = {"state": "s", "questions": {"q": {"type": "choice", "instructions": "q", "criteria": criteria}}}
@@ -148,3 +161,19 @@ def test_the_vendors_own_limit_of_options() -> None:
     assert jebadiah(CONFIG).plan(body).rows
     with pytest.raises(QuestionError, match="21 'criteria' options is more than the 20"):
         jebadiah(CONFIG, options=20).plan(body)
+
+
+def test_the_published_example() -> None:
+    """Of jebadiah-4b-v2's own server: what is formed from its probabilities."""
+    route = render_question("q", ask("choice", {"billing": None, "support": None, "sales": None}), 20)
+    found = answer(route, [0.592185, 0.082171, 0.325644])
+    assert (found["choice"], found["confidence"]) == ("billing", 0.388277)
+    risk = render_question("q", ask("score", ["none", "some", "much"]), 20)
+    found = answer(risk, [0.158015, 0.69356, 0.148425])
+    assert (found["score"], found["confidence"]) == (0.99041, 0.54034)
+
+
+def test_options_that_tie_once_rounded_go_to_the_first() -> None:
+    shown = render_question("q", ask("choice", {"a": None, "b": None}), 20)
+    assert answer(shown, [0.4999999, 0.5000001])["choice"] == "a"
+    assert answer(shown, [0.499998, 0.500002])["choice"] == "b"

@@ -12,12 +12,14 @@ from boostr.decision.calibration import collect, read_labelled
 from boostr.decision.heads.label_tokens import LabelTokenHead
 from boostr.decision.jebadiah import Jebadiah
 from boostr.decision.model import DecisionModel
+from boostr.decision.prefix_cache import PrefixCache
 from boostr.decision.run import run_plan
 from boostr.peft import PeftAdapter
 
 from .goldens import DATA, TINY, assert_same_answers, golden
 
 GOLDEN = golden("tiny_e2e")
+SCORE = {"type": "score", "instructions": "How calm?", "criteria": ["calm", "angry"]}
 CASES = [(kind, at) for kind in ("base", "with_adapter") for at in range(len(GOLDEN[kind]))]
 
 
@@ -97,3 +99,27 @@ def test_records_are_collected_to_fit_on(base: boostr.LanguageModel, release: Pa
     ]
     raw = model.answer({"state": "s", "questions": questions, "calibration": "raw"})["answers"]
     assert np.exp(records[1].log_probabilities(1.0))[1] == pytest.approx(raw["late"]["noul"], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["base", "with_adapter"])
+def test_kept_states_answer_as_the_first_send(base: boostr.LanguageModel, release: Path, kind: str) -> None:
+    """Each request twice, then its state with other questions twice: a hit is the first send to one rounding unit."""
+    network = base if kind == "base" else base.derive_with_adapter(PeftAdapter.load(DATA / "tiny_adapter"))
+    family = Jebadiah.open(network, release)
+    kept = DecisionModel(network, family, PrefixCache(64 << 20, min_tokens=8))
+    others = {"late": {"type": "noul", "instructions": "Is it late?"}, "calm": SCORE}
+    for case in GOLDEN[kind]:
+        kept.prefixes.clear()
+        state, questions = case["request"].get("state"), case["request"]["questions"]
+        first = kept.decide(state, questions)
+        for name, expected in case["questions"].items():
+            assert_same_answers(first["answers"][name], expected["server_answer"], 1e-4)
+        assert first["usage"]["cached_tokens"] == 0
+        again = kept.decide(state, questions)
+        assert_same_answers(again["answers"], first["answers"], 1.01e-6)
+        assert again["usage"]["cached_tokens"] == family.plan(case["request"]).prefix
+        alone = DecisionModel(network, family).decide(state, others)
+        for _ in range(2):
+            hit = kept.decide(state, others)
+            assert_same_answers(hit["answers"], alone["answers"], 1.01e-6)
+            assert hit["usage"]["cached_tokens"] == again["usage"]["cached_tokens"]  # whatever is asked

@@ -121,6 +121,7 @@ def test_a_release_describes_itself_without_weights() -> None:
     told = describe(JebadiahConfig.read(DATA / "tiny_sidecars"), JebadiahLimits())
     assert told["temperatures"] == {"choice": 1.1863, "noul": 1.0903, "score": 0.8329}
     assert told["temperature_sources"] == dict.fromkeys(("choice", "noul", "score"), "temperatures.json")
-    assert told["limits"] == {"prompt_tokens": 8192, "options": 68, "levels": 10}
+    limits = {"prompt_tokens": 8192, "rows": 1024, "request_tokens": 1_048_576, "options": 68, "levels": 10}
+    assert told["limits"] == limits
     assert describe(JebadiahConfig(), JebadiahLimits(options=20))["limits"]["options"] == 20
     assert describe(JebadiahConfig(contract={"single_token_labels": 30}), JebadiahLimits())["limits"]["options"] == 30

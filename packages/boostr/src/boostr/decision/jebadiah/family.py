@@ -34,13 +34,17 @@ class JebadiahLimits:
     """prompt_tokens  of one question's prompt
     options        of a choice; None: as many as the tokenizer has single labels in a row (68 in Qwen3.5's). The
                    vendor's own server stops at 20, since its engine reports no more
-    cut            shorten long states as the trainer does, in place of refusing them
+    cut            shorten long states as the trainer does, in place of refusing them; answers then list `warnings`
+    rows           questions of a request, and
+    request_tokens tokens of all its prompts: the vendor's server takes any number, and these are the decider's
     allow_contract_mismatch  log what differs from prompt_contract.json, in place of refusing to load
     """
 
     prompt_tokens: int = 8192
     options: int | None = None
     cut: Cut | None = None
+    rows: int = 1024
+    request_tokens: int = 1_048_576
     allow_contract_mismatch: bool = False
 
 
@@ -49,6 +53,7 @@ class _Asked:
     questions: Mapping[str, Shown]
     raw: bool  # without temperatures
     input_tokens: int
+    cut: Sequence[str]  # questions that did not read the whole state
 
 
 class Jebadiah:
@@ -124,8 +129,15 @@ class Jebadiah:
             raw = _is_raw(body.get("calibration"))
         except RecursionError:
             raise QuestionError("the request is nested too deep to be written out; flatten it") from None
-        rows, end = self._rows(state, questions)
-        return Plan(rows, end, _Asked(questions, raw, sum(len(row.ids) for row in rows)))
+        if len(questions) > self.limits.rows:
+            raise DecisionLimitError(
+                f"too many questions: the request has {len(questions)}, the limit is {self.limits.rows} "
+                "(inference.decision.max_rows)"
+            )
+        kept = {name: self._kept(name, state, shown) for name, shown in questions.items()}
+        rows, end = self._rows(kept, questions)
+        cut = tuple(name for name in kept if kept[name] != state)
+        return Plan(rows, end, _Asked(questions, raw, sum(len(row.ids) for row in rows), cut))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
         """The server's body. Raises NumericalError where a question's probabilities are no numbers."""
@@ -135,13 +147,17 @@ class Jebadiah:
             temperature = 1.0 if asked.raw else self.config.temperature(shown.kind)
             answers[name] = answer(shown, _finite(name, probabilities(z, temperature)))
         temperatures = self.config.all_temperatures()
-        return {
+        body = {
             "model": self._model_name,
             "answers": answers,
             "usage": {"input_tokens": asked.input_tokens, "output_tokens": len(answers)},
             "latency_ms": 0.0,
             "calibration": {"applied": bool(temperatures) and not asked.raw, "temperatures": temperatures or None},
         }
+        if self.limits.cut is not None:  # told as the vendor's client does, which cuts
+            most = self.limits.prompt_tokens
+            body["warnings"] = [f"{name}: the state was cut to {most} prompt tokens" for name in asked.cut]
+        return body
 
     def readings(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Reading]:
         """What the answers are made of, by question: see Reading. Raises NumericalError as `answer` does."""
@@ -166,15 +182,21 @@ class Jebadiah:
         for (name, shown), z in zip(asked.questions.items(), rows, strict=True):
             yield name, shown, z[[column[label.id] for label in self._prompt.labels_for(len(shown.lines))]]
 
-    def _rows(self, state: str, questions: Mapping[str, Shown]) -> tuple[list[Row], int]:
-        """The rows, and how many first tokens of them are the state's."""
+    def _rows(self, states: Mapping[str, str], questions: Mapping[str, Shown]) -> tuple[list[Row], int]:
+        """The rows, and how many first tokens of them are the state's; `states` as each question shows it."""
         rows: list[Row] = []
         head: Head | None = None
+        tokens = 0
         for name, shown in questions.items():
-            kept = self._kept(name, state, shown)
-            rows.append(self._fitting(name, self._prompt.row(kept, shown, head)))
+            rows.append(self._fitting(name, self._prompt.row(states[name], shown, head)))
+            tokens += len(rows[-1].ids)
+            if tokens > self.limits.request_tokens:
+                raise DecisionLimitError(
+                    f"too many tokens: the prompts of {len(rows)} of {len(questions)} questions have {tokens} tokens, "
+                    f"the limit is {self.limits.request_tokens} (inference.decision.max_request_tokens)"
+                )
             if head is None:
-                head = self._prompt.head(kept, shown, rows[0])
+                head = self._prompt.head(states[name], shown, rows[0])
         ids = () if head is None else head.ids
         return rows, shared_tokens([list(ids), *(list(row.ids[: len(ids)]) for row in rows)])
 
@@ -212,6 +234,8 @@ def describe(config: JebadiahConfig, limits: JebadiahLimits, labels: int | None 
         "temperature_sources": config.sources(),
         "limits": {
             "prompt_tokens": limits.prompt_tokens,
+            "rows": limits.rows,
+            "request_tokens": limits.request_tokens,
             "options": limits.options or labels or config.labels,
             "levels": 10,
         },
