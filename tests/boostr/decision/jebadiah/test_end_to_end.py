@@ -10,7 +10,7 @@ import pytest
 import boostr
 from boostr.decision.calibration import collect, read_labelled
 from boostr.decision.heads.label_tokens import LabelTokenHead
-from boostr.decision.jebadiah import Jebadiah
+from boostr.decision.jebadiah import Jebadiah, JebadiahLimits
 from boostr.decision.model import DecisionModel
 from boostr.decision.prefix_cache import PrefixCache
 from boostr.decision.run import run_plan
@@ -123,3 +123,15 @@ def test_kept_states_answer_as_the_first_send(base: boostr.LanguageModel, releas
             hit = kept.decide(state, others)
             assert_same_answers(hit["answers"], alone["answers"], 1.01e-6)
             assert hit["usage"]["cached_tokens"] == again["usage"]["cached_tokens"]  # whatever is asked
+
+
+def test_more_options_than_labels_in_a_row_where_they_are_asked_for(base: boostr.LanguageModel, release: Path) -> None:
+    model = DecisionModel(base, Jebadiah.open(base, release, limits=JebadiahLimits(options=255)))
+    criteria = {f"option {n}": None for n in range(100)}
+    few = {"type": "noul", "instructions": "Is it late?"}
+    asked = {"many": {"type": "choice", "instructions": "Which?", "criteria": criteria}, "few": few}
+    found = model.decide("s", asked)["answers"]
+    assert list(found["many"]["probabilities"]) == list(criteria)
+    assert sum(found["many"]["probabilities"].values()) == pytest.approx(1, abs=1e-4)
+    usual = DecisionModel(base, Jebadiah.open(base, release)).decide("s", {"few": few})["answers"]
+    assert_same_answers(found["few"], usual["few"])

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,11 @@ def test_a_release_describes_itself_without_weights() -> None:
     assert told["limits"] == limits
     assert describe(JebadiahConfig(), JebadiahLimits(options=20))["limits"]["options"] == 20
     assert describe(JebadiahConfig(contract={"single_token_labels": 30}), JebadiahLimits())["limits"]["options"] == 30
+
+
+def test_an_adapter_release_names_its_base(tmp_path: Path) -> None:
+    shutil.copy(DATA / "tiny_adapter" / "adapter_config.json", tmp_path)
+    told = describe(JebadiahConfig.read(tmp_path), JebadiahLimits())
+    assert (told["base"], told["rank"]) == ("tiny_model", 4)
+    told = describe(JebadiahConfig(), JebadiahLimits())
+    assert (told["base"], told["rank"]) == (None, None)

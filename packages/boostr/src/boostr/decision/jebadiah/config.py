@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 
 TEMPERATURES = "temperatures.json"
 CONTRACT = "prompt_contract.json"
+ADAPTER = "adapter_config.json"
 TYPES = ("choice", "noul", "score")
 
 # Of the vendor's renderer, whose prompt rows.py writes.
@@ -33,19 +34,31 @@ TEMPLATE_VARIABLES: dict[str, Any] = {"add_generation_prompt": True, "enable_thi
 
 @dataclass(frozen=True, slots=True)
 class JebadiahConfig:
-    """Fitted temperatures by type (none: there is no calibration), and the contract where one lies there."""
+    """What lies beside the weights, or beside the adapter.
+
+    temperatures  by type; none: there is no calibration
+    contract      None: there is none
+    base, rank    of a release that holds an adapter: the base it names, and its rank
+    fitted        temperatures that come before the vendor's
+    """
 
     temperatures: Mapping[str, float] = field(default_factory=dict)
     contract: Mapping[str, Any] | None = None
     fitted: Mapping[str, float] = field(default_factory=dict)
+    base: str | None = None
+    rank: int | None = None
 
     @classmethod
     def read(cls, directory: Path) -> JebadiahConfig:
-        """Raises FormatError for a contract that is no JSON. Temperatures that cannot be read count as missing."""
-        contract = directory / CONTRACT
+        """Raises FormatError for a file that is no JSON. Temperatures that cannot be read count as missing."""
+        contract, adapter = directory / CONTRACT, directory / ADAPTER
+        settings = read_json_object(adapter) if adapter.exists() else {}
+        base, rank = settings.get("base_model_name_or_path"), settings.get("r")
         return cls(
             temperatures=_read_temperatures(directory / TEMPERATURES),
             contract=read_json_object(contract) if contract.exists() else None,
+            base=base if isinstance(base, str) else None,
+            rank=rank if isinstance(rank, int) else None,
         )
 
     def temperature(self, kind: str) -> float:
@@ -101,12 +114,12 @@ def _faults(contract: Mapping[str, Any], template_sha256: str, labels: int) -> I
 def has_sidecar(directory: Path) -> bool:
     """Whether a contract that names a prompt's source lies there, or a file of usable temperatures."""
     contract = directory / CONTRACT
-    if contract.is_file() and b"prompt_source_sha256" in _head(contract, 65536):
+    if contract.is_file() and b"prompt_source_sha256" in _beginning(contract, 65536):
         return True
     return bool(_read_temperatures(directory / TEMPERATURES))
 
 
-def _head(path: Path, count: int) -> bytes:
+def _beginning(path: Path, count: int) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(count)
@@ -118,7 +131,7 @@ def _read_temperatures(path: Path) -> dict[str, float]:
     if not path.is_file():
         return {}
     try:
-        text = _head(path, MAX_JSON_BYTES).decode("utf-8")
+        text = _beginning(path, MAX_JSON_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         return {}
     return parse_temperatures(text)

@@ -134,9 +134,7 @@ class Jebadiah:
                 f"too many questions: the request has {len(questions)}, the limit is {self.limits.rows} "
                 "(inference.decision.max_rows)"
             )
-        kept = {name: self._kept(name, state, shown) for name, shown in questions.items()}
-        rows, end = self._rows(kept, questions)
-        cut = tuple(name for name in kept if kept[name] != state)
+        rows, end, cut = self._rows(state, questions)
         return Plan(rows, end, _Asked(questions, raw, sum(len(row.ids) for row in rows), cut))
 
     def answer(self, plan: Plan, hidden: Sequence[Hidden]) -> dict[str, Any]:
@@ -182,35 +180,39 @@ class Jebadiah:
         for (name, shown), z in zip(asked.questions.items(), rows, strict=True):
             yield name, shown, z[[column[label.id] for label in self._prompt.labels_for(len(shown.lines))]]
 
-    def _rows(self, states: Mapping[str, str], questions: Mapping[str, Shown]) -> tuple[list[Row], int]:
-        """The rows, and how many first tokens of them are the state's; `states` as each question shows it."""
+    def _rows(self, state: str, questions: Mapping[str, Shown]) -> tuple[list[Row], int, list[str]]:
+        """The rows, how many first tokens of them are the state's, and the questions that do not read all of it."""
         rows: list[Row] = []
+        cut: list[str] = []
+        whole: list[int] = []  # the state, where it is cut
         head: Head | None = None
         tokens = 0
         for name, shown in questions.items():
-            rows.append(self._fitting(name, self._prompt.row(states[name], shown, head)))
-            tokens += len(rows[-1].ids)
+            row = self._whole(name, state, shown, head)
+            if head is None:
+                head = self._prompt.head(state, shown, row)
+            if self.limits.cut is not None and len(row.ids) > self.limits.prompt_tokens:
+                whole = whole or self._prompt.encode(state)
+                kept = self._prompt.cut_state(whole, len(row.ids), shown, self.limits.prompt_tokens, self.limits.cut)
+                row = self._prompt.row(kept, shown)
+                cut.append(name)
+            rows.append(row)
+            tokens += len(row.ids)
             if tokens > self.limits.request_tokens:
                 raise DecisionLimitError(
                     f"too many tokens: the prompts of {len(rows)} of {len(questions)} questions have {tokens} tokens, "
                     f"the limit is {self.limits.request_tokens} (inference.decision.max_request_tokens)"
                 )
-            if head is None:
-                head = self._prompt.head(states[name], shown, rows[0])
-        ids = () if head is None else head.ids
-        return rows, shared_tokens([list(ids), *(list(row.ids[: len(ids)]) for row in rows)])
+        first = [] if head is None else list(head.ids)
+        return rows, shared_tokens([first, *(list(row.ids[: len(first)]) for row in rows)]), cut
 
-    def _kept(self, name: str, state: str, shown: Shown) -> str:
-        """The state as the prompt shows it. Raises DecisionLimitError for one that must not even be encoded."""
-        most = self.limits.prompt_tokens
-        if self.limits.cut is not None:
-            return self._prompt.cut_state(state, shown, most, self.limits.cut)
-        if tokens := self._prompt.exceeds(state, shown, most):
+    def _whole(self, name: str, state: str, shown: Shown, head: Head | None) -> Row:
+        """The row of an uncut state. Raises DecisionLimitError where it is too long and may not be cut."""
+        most, refuse = self.limits.prompt_tokens, self.limits.cut is None
+        if refuse and (tokens := self._prompt.exceeds(state, shown, most)):
             raise self._too_long(name, f"over {tokens}")
-        return state
-
-    def _fitting(self, name: str, row: Row) -> Row:
-        if self.limits.cut is None and len(row.ids) > self.limits.prompt_tokens:
+        row = self._prompt.row(state, shown, head)
+        if refuse and len(row.ids) > most:
             raise self._too_long(name, str(len(row.ids)))
         return row
 
@@ -230,6 +232,8 @@ def describe(config: JebadiahConfig, limits: JebadiahLimits, labels: int | None 
     return {
         "family": "jebadiah",
         "readout": "label_tokens",
+        "base": config.base,
+        "rank": config.rank,
         "temperatures": {kind: config.temperature(kind) for kind in TYPES},
         "temperature_sources": config.sources(),
         "limits": {

@@ -116,25 +116,21 @@ class Prompt:
         tokens = len(self.encode(text[:characters])) if len(text) > characters else 0
         return tokens if tokens > 2 * most else 0
 
-    def cut_state(self, state: str, shown: Shown, budget: int, rule: Cut) -> str:
-        """The state shortened as the vendor's trainer does, so that the prompt has about `budget` tokens.
+    def cut_state(self, ids: Sequence[int], tokens: int, shown: Shown, budget: int, rule: Cut) -> str:
+        """The state `ids` shortened as the vendor's trainer does, since its prompt has `tokens`, more than `budget`.
 
         v2 cuts once and may stay a little above; v2.1 goes on until it fits, and refuses what cannot.
         """
-        ids = self.encode(state)
-        tokens = len(self.row(state, shown).ids)
-        if tokens <= budget:
-            return state
         keep = max(budget - (tokens - len(ids)) - SPARE, KEPT)
-        shortened = self._shortened(ids, keep)
-        tokens = len(self.row(shortened, shown).ids)
-        while rule == "v2.1" and tokens > budget and keep > 0:
+        state = self._shortened(ids, keep)
+        if rule == "v2":
+            return state
+        while (tokens := len(self.row(state, shown).ids)) > budget:
+            if keep == 0:
+                raise DecisionLimitError("Question and options exceed max sequence length without any state")
             keep = max(0, keep - (tokens - budget) - SPARE)
-            shortened = self._shortened(ids, keep)
-            tokens = len(self.row(shortened, shown).ids)
-        if rule == "v2.1" and tokens > budget:
-            raise DecisionLimitError("Question and options exceed max sequence length without any state")
-        return shortened
+            state = self._shortened(ids, keep)
+        return state
 
     def encode(self, text: str) -> list[int]:
         # Control tokens in a request's text are parsed, as the vendor does.
