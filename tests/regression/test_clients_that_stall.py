@@ -90,7 +90,8 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
 async def test_a_connection_that_asks_for_nothing_is_closed(server: Server, sent: bytes) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(sent)
-    await asyncio.wait_for(reader.read(), 60)  # to its end
+    await asyncio.wait_for(reader.read(), 60)
+    assert reader.at_eof()
     writer.close()
 
 

@@ -325,7 +325,8 @@ def test_changed_bytes_give_a_value_or_a_format_error(
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("fuzz") / "h.pt"
     path.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
-    read_or_refuse(path)
+    told = refusal(path)
+    assert told is None or str(path) in told
 
 
 @settings(max_examples=300, deadline=None)
@@ -335,13 +336,15 @@ def test_changed_bytes_give_a_value_or_a_format_error(
 def test_instructions_in_any_order_give_a_value_or_a_format_error(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
 ) -> None:
-    read_or_refuse(packed(tmp_path_factory.mktemp("fuzz") / "h.pt", program(b"".join(pieces)), SIX))
+    path = packed(tmp_path_factory.mktemp("fuzz") / "h.pt", program(b"".join(pieces)), SIX)
+    told = refusal(path)
+    assert told is None or str(path) in told
 
 
-def read_or_refuse(path: Path) -> None:
-    told = str(path)
+def refusal(path: Path) -> str | None:
+    """The words of the FormatError, or None where the file is read; anything else that is raised passes."""
     try:
         load_torch_file(path)
     except FormatError as error:
-        told = str(error)
-    assert str(path) in told
+        return str(error)
+    return None
