@@ -7,22 +7,26 @@ import pytest
 
 import boostr
 from boostr.decision.family import Plan, Row
-from boostr.decision.run import PASS_TOKENS, _passes, read_prefix, run_plan, run_rows
+from boostr.decision.run import _passes, read_prefix, run_plan, run_rows
+from boostr.generate.decode import PREFILL_CHUNK
 
 TINY = Path(__file__).parents[2] / "data" / "decision" / "decider" / "tiny_model"
 
 
-@pytest.mark.parametrize("lengths", [[3], [PASS_TOKENS], [PASS_TOKENS + 1], [200, 200, 200], [5, 2000, 5], [1] * 1000])
+@pytest.mark.parametrize(
+    "lengths", [[3], [PREFILL_CHUNK], [PREFILL_CHUNK + 1], [200, 200, 200], [5, 2000, 5], [1] * 1000]
+)
 def test_passes_hold_every_token_once_and_cut_no_row_that_fits(lengths: list[int]) -> None:
     passes = list(_passes(lengths))
     taken = np.zeros(len(lengths), int)
     for piece in passes:
-        assert 0 < sum(count for _, count in piece) <= PASS_TOKENS
+        assert 0 < sum(count for _, count in piece) <= PREFILL_CHUNK
         for at, count in piece:
             taken[at] += count
     assert taken.tolist() == lengths
+    assert all(count > 1 or lengths[at] == 1 for piece in passes for at, count in piece)  # none stands alone
     pieces = [sum(at == row for piece in passes for at, _ in piece) for row in range(len(lengths))]
-    assert pieces == [-(-length // PASS_TOKENS) for length in lengths]
+    assert pieces == [-(-length // PREFILL_CHUNK) for length in lengths]
 
 
 def test_rows_in_company_and_behind_a_prefix_are_as_alone() -> None:

@@ -11,10 +11,11 @@ from safetensors.numpy import load_file, save_file
 
 import boostr
 from boostr.decision.clef import Clef, ClefLimits
-from boostr.decision.clef.answers import answer, probabilities
+from boostr.decision.clef.answers import answer
 from boostr.decision.family import Hidden
 from boostr.decision.heads import joint_schema
 from boostr.decision.heads.joint_schema import JointSchemaHead, Question
+from boostr.decision.readout import probabilities
 from boostr.decision.run import run_plan
 from boostr.errors import ConfigError, NumericalError, WeightsError
 from boostr.formats.safetensors import SafeTensorsFile
@@ -44,7 +45,7 @@ def test_logits_of_given_hidden_states(inputs: dict[str, Hidden], case: dict, va
     tolerance = 3e-5 if "clamped" in variant else 5e-6
     for logits, z, (name, p) in zip(found, expected["logits"], expected["probabilities_f32"].items(), strict=True):
         np.testing.assert_allclose(logits, z, rtol=0, atol=tolerance, err_msg=name)
-        np.testing.assert_allclose(probabilities(logits), p, rtol=0, atol=5e-6)
+        np.testing.assert_allclose(probabilities(logits, 1.0, "q"), p, rtol=0, atol=5e-6)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_a_tiny_model_end_to_end(model: boostr.LanguageModel, case: dict) -> Non
     found = family._head(hidden[0], plan.rows[0].ids, questions)
     for logits, z, p in zip(found, case["logits"], case["probabilities_f32"], strict=True):
         np.testing.assert_allclose(logits, z, rtol=0, atol=5e-5)
-        np.testing.assert_allclose(probabilities(logits), p, rtol=0, atol=5e-6)
+        np.testing.assert_allclose(probabilities(logits, 1.0, "q"), p, rtol=0, atol=5e-6)
     # From the release's probabilities the text is the same to the digit; from ours, but for a step on a rounding edge.
     fields = plan.request.fields
     exact = {field.name: answer(field, p) for field, p in zip(fields, case["probabilities_f32"], strict=True)}

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from boostr.decision.decider import Decider, DeciderConfig, DeciderLimits
-from boostr.decision.decider.answers import certainty, choice_confidence, combined, probabilities, score_confidence
+from boostr.decision.decider.answers import certainty, choice_confidence, combined, score_confidence
 from boostr.decision.family import Hidden
+from boostr.decision.readout import probabilities
 from boostr.errors import DecisionLimitError, NumericalError, QuestionError
 
 from .goldens import assert_same_answers, golden, prompt_of
@@ -49,7 +50,7 @@ def test_probabilities_and_temperatures(case: dict) -> None:
     each = zip(case["logits"], case["row_types"], case["temperatures"], case["probabilities_f32"], strict=True)
     for logits, kind, temperature, expected in each:
         assert temperatures.of(kind, len(logits)) == pytest.approx(temperature, rel=1e-12)
-        found = probabilities(padded([logits])[0][0], len(logits), temperature)
+        found = probabilities(np.array(logits, np.float32), temperature, "q")
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from boostr.decision.family import Hidden
 from boostr.decision.jebadiah import JebadiahConfig
-from boostr.decision.jebadiah.answers import answer, probabilities
+from boostr.decision.jebadiah.answers import answer
 from boostr.decision.jebadiah.questions import render_question
+from boostr.decision.readout import probabilities
 from boostr.errors import DecisionLimitError, NumericalError, QuestionError
 
 from .goldens import assert_same_answers, golden, jebadiah
@@ -20,7 +21,7 @@ CASES, HTTP = golden("cases"), golden("http")
 def test_answers_from_logits(case: dict) -> None:
     for name, expected in case["questions"].items():
         shown = render_question(name, case["request"]["questions"][name], 255)
-        p = probabilities(np.array(expected["logits"], np.float32), expected["temperature"])
+        p = probabilities(np.array(expected["logits"], np.float32), expected["temperature"], name)
         np.testing.assert_allclose(p, expected["scorer_probs_f32"], rtol=0, atol=1e-6)
         if expected.get("server_answer"):
             assert_same_answers(answer(shown, p), expected["server_answer"])

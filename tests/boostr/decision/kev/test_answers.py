@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from boostr.decision.kev import Kev, KevConfig, KevLimits
-from boostr.decision.kev.answers import answer, probabilities
+from boostr.decision.kev.answers import answer
+from boostr.decision.readout import probabilities
 from boostr.errors import DecisionLimitError, NumericalError
 
 from .goldens import assert_same_answers, golden, head_alone, small_rows
@@ -40,7 +41,7 @@ def test_from_hidden_rows_to_answers(config: KevConfig, case: dict) -> None:
     for rows, z, p in zip(hidden, readout["z_raw"], readout["p"], strict=True):
         logits = family.config.head(rows[0], rows[1:])
         np.testing.assert_allclose(logits, z, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(probabilities(logits, family.config.temperature), p, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(probabilities(logits, family.config.temperature, "q"), p, rtol=0, atol=1e-6)
     body = family.answer(plan, [np.concatenate([rows[1:], rows[:1]]) for rows in hidden])
     assert list(body) == ["model", "answers", "usage", "latency_ms"]
     assert_same_answers(body["answers"], case["answers"])

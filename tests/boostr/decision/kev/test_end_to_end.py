@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 import boostr
 from boostr import decision
 from boostr.decision.kev import Kev
-from boostr.decision.kev.answers import probabilities
+from boostr.decision.readout import probabilities
 from boostr.decision.run import read_prefix, run_plan
 from boostr.errors import ConfigError
 from boostr.formats.torch_pickle import load_torch_file
@@ -60,7 +60,7 @@ def test_hidden_states_and_answers(model: boostr.LanguageModel, case: dict) -> N
 def assert_near(family: Kev, hidden: list[Any], case: dict) -> None:
     """Probabilities are the vendor's, whose adapter is merged, in the pass of whole rows and after a shared state."""
     for states, *expected in zip(hidden, case["p_forward"], case["p_served"], strict=True):
-        p = probabilities(family.config.head(states[-1], states[:-1]), family.config.temperature)
+        p = probabilities(family.config.head(states[-1], states[:-1]), family.config.temperature, "q")
         for each in expected:
             np.testing.assert_allclose(p, each, rtol=0, atol=P_TOLERANCE)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from boostr.errors import QuestionError
 
-__all__ = ["BodyField", "checked_fields"]
+__all__ = ["BodyField", "checked_fields", "written_out"]
 
-Kind = Literal["any", "map", "text", "flag"]
+FieldKind = Literal["any", "map", "text", "flag"]
 
 _FLAGS = dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True)
 _FLAGS |= dict.fromkeys(("0", "false", "f", "no", "n", "off"), False)
@@ -21,7 +22,7 @@ class BodyField:
     """A field of a body. `nullable` lets null stand for what is not given."""
 
     name: str
-    kind: Kind = "any"
+    kind: FieldKind = "any"
     required: bool = False
     nullable: bool = False
 
@@ -62,7 +63,16 @@ def checked_fields(body: Mapping[str, Any], *fields: BodyField) -> dict[str, Any
     return found
 
 
-def _read(kind: Kind, value: Any) -> Any:
+@contextmanager
+def written_out() -> Iterator[None]:
+    """Around whatever walks a request's JSON: nesting too deep for that is a QuestionError."""
+    try:
+        yield
+    except RecursionError:
+        raise QuestionError("the request is nested too deep to be written out; flatten it") from None
+
+
+def _read(kind: FieldKind, value: Any) -> Any:
     if kind == "map" and not isinstance(value, dict):
         return _NO_MAP
     if kind == "text" and not isinstance(value, str):

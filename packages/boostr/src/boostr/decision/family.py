@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Calibrated", "Family", "Hidden", "Plan", "Reading", "Row"]
+if TYPE_CHECKING:
+    from boostr.generate.language_model import LanguageModel
+
+__all__ = ["CALIBRATION", "TYPES", "Calibrated", "Family", "Hidden", "Kind", "Plan", "Reading", "Row", "shared_tokens"]
 
 Hidden = NDArray[np.float32]
+Kind = Literal["choice", "noul", "score"]
+
+TYPES: tuple[Kind, ...] = ("choice", "noul", "score")
+CALIBRATION = "blazr_calibration.json"  # beside the sidecar: temperatures fitted on the user's own labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class Reading:
     logits  (n,), of a noul no before yes; of a score whose levels are asked alone (n, 2), [no, yes] of each
     """
 
-    kind: str
+    kind: Kind
     names: Sequence[str]
     logits: Hidden
 
@@ -59,6 +67,30 @@ class Family(Protocol):
 
     name: str
     tells_cached: bool  # whether its usage says how many tokens a kept prefix saved
+
+    @staticmethod
+    def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
+        """Whether its sidecar lies in the directory, or a GGUF header, where given, names this family and no other."""
+        ...
+
+    @staticmethod
+    def check(directory: Path) -> None:
+        """Read the sidecars, so that what is wrong with them is told before weights are read.
+
+        Raises ConfigError, FormatError or ModelNotFoundError.
+        """
+        ...
+
+    @classmethod
+    def open(
+        cls, model: LanguageModel, directory: Path, *, fitted: Mapping[str, float] | None = None, limits: Any = None
+    ) -> Self:
+        """The family around a loaded model or variant.
+
+        fitted  temperatures by type that come before the vendor's
+        limits  the family's own limits class, or None for the vendor's numbers
+        """
+        ...
 
     def plan(self, body: Mapping[str, Any]) -> Plan:
         """Render the parsed body of a request.
@@ -86,3 +118,9 @@ class Calibrated(Protocol):
     def readings(self, plan: Plan, hidden: Sequence[Hidden]) -> Mapping[str, Reading]:
         """What the answers of a plan are made of, by question in the request's order. Arguments as of `answer`."""
         ...
+
+
+def shared_tokens(sequences: Sequence[Sequence[int]]) -> int:
+    """How many first tokens all sequences have in common; they are lists, or all of them tuples."""
+    first, last = min(sequences), max(sequences)  # type: ignore[type-var]
+    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boostr.decision.family import Family
 from boostr.decision.model import DecisionModel
 from boostr.decision.prefix_cache import PrefixCache
 from boostr.errors import ConfigError, ModelNotFoundError, ParameterError
@@ -47,8 +48,7 @@ def load(
     found = resolve_model(path)
     directory = found if found.is_dir() else found.parent
     chosen = family_class(family) if family is not None else recognise(found)
-    if hasattr(chosen, "check"):  # a family whose sidecars can be judged before gigabytes are read
-        chosen.check(directory)
+    chosen.check(directory)
     model = _load_model(found, directory, base, context_length)
     try:
         return DecisionModel(model, chosen.open(model, directory, limits=limits), PrefixCache(prefix_cache_mb << 20))
@@ -57,14 +57,15 @@ def load(
         raise
 
 
-def family_class(name: str) -> Any:
+def family_class(name: str) -> type[Family]:
     """The class of a family by its name. Raises ParameterError."""
     if name not in FAMILIES:
         raise ParameterError(f"family is {name!r}: known are {', '.join(FAMILIES)}", "family")
-    return getattr(import_module(f"boostr.decision.{name}"), FAMILIES[name])
+    found: type[Family] = getattr(import_module(f"boostr.decision.{name}"), FAMILIES[name])
+    return found
 
 
-def recognise(path: Path) -> Any:
+def recognise(path: Path) -> type[Family]:
     """The family whose sidecar lies beside the weights, or that a GGUF header names. Raises ConfigError."""
     directory = path if path.is_dir() else path.parent
     for metadata in ({}, _header(path)):

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostr.decision.family import Hidden, Plan, Row
+from boostr.generate.decode import PREFILL_CHUNK, chunks
 from boostr.state import SequenceState
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
-__all__ = ["PASS_TOKENS", "read_prefix", "run_plan", "run_rows"]
-
-PASS_TOKENS = 512  # of one pass: bounds the activations' memory, and large enough for the products of many rows
+__all__ = ["read_prefix", "run_plan", "run_rows"]
 
 
 def run_plan(model: LanguageModel, plan: Plan, kept: SequenceState | None = None) -> list[Hidden]:
@@ -34,8 +33,8 @@ def run_plan(model: LanguageModel, plan: Plan, kept: SequenceState | None = None
 def read_prefix(model: LanguageModel, ids: Sequence[int]) -> SequenceState:
     """The state after `ids`."""
     state = model.new_state()
-    for start in range(0, len(ids), PASS_TOKENS):
-        model.network.forward(model.pack([(ids[start : start + PASS_TOKENS], state)], read="none"))
+    for chunk in chunks(ids):
+        model.network.forward(model.pack([(chunk, state)], read="none"))
     return state
 
 
@@ -64,20 +63,16 @@ def run_rows(model: LanguageModel, rows: Sequence[Row], kept: SequenceState | No
 
 
 def _passes(lengths: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
-    """(row, tokens) of every pass. A row that fits one pass is never cut, and a longer one begins a pass of its own, so
-    that where rows are cut does not depend on their company."""
+    """(row, tokens) of every pass. Rows are cut as any prompt is, and one that fits a pass is never cut, so that where
+    rows are cut does not depend on their company."""
     piece: list[tuple[int, int]] = []
-    room = PASS_TOKENS
+    room = PREFILL_CHUNK
     for at, length in enumerate(lengths):
-        while length:
-            if piece and length > room:
+        for chunk in chunks(range(length)):
+            if len(chunk) > room:
                 yield piece
-                piece, room = [], PASS_TOKENS
-            count = min(length, room)
-            piece.append((at, count))
-            length, room = length - count, room - count
-            if length:
-                yield piece
-                piece, room = [], PASS_TOKENS
+                piece, room = [], PREFILL_CHUNK
+            piece.append((at, len(chunk)))
+            room -= len(chunk)
     if piece:
         yield piece

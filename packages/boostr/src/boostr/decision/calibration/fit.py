@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from boostr.decision.calibration.records import TYPES, Floats, Record, log_probabilities
+from boostr.decision.calibration.records import Floats, Record, log_probabilities
+from boostr.decision.family import TYPES
 from boostr.errors import ParameterError
 
 __all__ = ["MIN_ROWS", "Fit", "fit_by_type", "fit_temperature_mixed", "mean_nll"]
@@ -90,11 +91,12 @@ def fit_temperature_mixed(records: Sequence[Record]) -> float:
 def fit_by_type(records: Sequence[Record], min_rows: int = MIN_ROWS) -> Fit:
     """Fit every type that has at least `min_rows` records, and all records together; temperatures to three places."""
     groups = {kind: [one for one in records if one.kind == kind] for kind in TYPES}
-    by_type, nll = {}, {}
+    by_type: dict[str, float] = {}
+    nll: dict[str, tuple[float, float]] = {}
     for kind, group in groups.items():
         if len(group) >= max(1, min_rows):
             fitted = fit_temperature_mixed(group)
             by_type[kind] = round(fitted, 3)
             nll[kind] = (mean_nll(group, 1.0), mean_nll(group, fitted))
-    rows = {kind: len(group) for kind, group in groups.items()}
+    rows: dict[str, int] = {kind: len(group) for kind, group in groups.items()}
     return Fit(by_type, round(fit_temperature_mixed(records), 3), rows, nll)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boostr.decision.family import TYPES, Kind
 from boostr.errors import ParameterError
 
 __all__ = ["Floats", "Record", "log_probabilities", "read_record"]
 
-TYPES = ("choice", "noul", "score")
 KEYS = ("logits", "probs", "level_logits", "level_probs")
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ class Record:
     gold    the option that was right: of a noul 0 is no and 1 is yes
     """
 
-    kind: str
+    kind: Kind
     logits: Floats
     gold: int
 

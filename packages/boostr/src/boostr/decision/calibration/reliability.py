@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from boostr.decision.calibration.fit import mean_nll
-from boostr.decision.calibration.records import TYPES, Record
+from boostr.decision.calibration.records import Record
+from boostr.decision.family import TYPES
 from boostr.errors import ParameterError
 
 __all__ = ["BINS", "Reliability", "reliability", "reliability_by_type"]

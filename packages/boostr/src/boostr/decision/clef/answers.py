@@ -1,23 +1,13 @@
-"""From joint logits to Clef's answers: plain softmax, confidence the chosen option's own probability, four digits."""
+"""From probabilities to Clef's answers: confidence is the chosen option's own probability, four digits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from boostr.decision.clef.questions import Field
-from boostr.decision.family import Hidden
 
-__all__ = ["answer", "probabilities"]
-
-
-def probabilities(logits: Hidden) -> list[float]:
-    """softmax in float32."""
-    e = np.exp(logits - logits.max())
-    found: list[float] = (e / e.sum(dtype=np.float32)).tolist()
-    return found
+__all__ = ["answer"]
 
 
 def answer(field: Field, p: Sequence[float]) -> dict[str, Any]:

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from boostr.decision.clef.answers import answer, probabilities
+from boostr.decision.bodies import written_out
+from boostr.decision.clef.answers import answer
 from boostr.decision.clef.questions import Field, check_body, render
 from boostr.decision.clef.record import Record, encode_record
 from boostr.decision.family import Hidden, Plan, Row
+from boostr.decision.header import declared_family
 from boostr.decision.heads.joint_schema import CONFIG, WEIGHTS, JointSchemaConfig, JointSchemaHead, Question
-from boostr.errors import ConfigError, NumericalError, QuestionError
+from boostr.decision.readout import probabilities
+from boostr.errors import ConfigError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -58,9 +59,12 @@ class Clef:
 
     @staticmethod
     def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
-        """Whether the two files of its head lie there, or a GGUF header names this family."""
-        decision = metadata.get(f"{metadata.get('general.architecture')}.decision.type")
-        return ((directory / CONFIG).is_file() and (directory / WEIGHTS).is_file()) or decision == "clef"
+        head = (directory / CONFIG).is_file() and (directory / WEIGHTS).is_file()
+        return head or declared_family(metadata) == "clef"
+
+    @staticmethod
+    def check(directory: Path) -> None:
+        JointSchemaConfig.read(directory)
 
     @classmethod
     def open(
@@ -71,10 +75,7 @@ class Clef:
         fitted: Mapping[str, float] | None = None,
         limits: ClefLimits | None = None,
     ) -> Clef:
-        """The family around a loaded model. Raises ConfigError, FormatError or WeightsError.
-
-        fitted  must be empty: Clef has no temperature
-        """
+        """`fitted` must be empty: Clef has no temperature. Raises ConfigError, FormatError or WeightsError."""
         if fitted:
             raise ConfigError(f"{directory}: Clef's probabilities have no temperature: remove its calibration file")
         head = JointSchemaHead.load(directory, model.network.lm_head.weight)
@@ -90,11 +91,9 @@ class Clef:
 
         Raises QuestionError, and DecisionLimitError where the questions alone are over `record_tokens`.
         """
-        try:
+        with written_out():
             fields, state = check_body(body), render(body["state"])
             record = encode_record(self._tokenizer, state, fields, self.limits.record_tokens, self.limits.state_tokens)
-        except RecursionError:
-            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         row = Row(record.ids, range(len(record.ids)))
         return Plan((row,), 0, _Asked(body["model"], fields, record))
 
@@ -109,11 +108,9 @@ class Clef:
             for field, place in zip(asked.fields, asked.record.places, strict=True)
         ]
         logits = self._head(hidden[0], asked.record.ids, questions)
-        for field, each in zip(asked.fields, logits, strict=True):
-            if not np.isfinite(each).all():
-                raise NumericalError(f"the logits of {field.name!r} are not finite: the model's weights are broken")
         answers = {
-            field.name: answer(field, probabilities(each)) for field, each in zip(asked.fields, logits, strict=True)
+            field.name: answer(field, probabilities(each, 1.0, f"question '{field.name}'"))
+            for field, each in zip(asked.fields, logits, strict=True)
         }
         usage = {"input_tokens": len(asked.record.ids), "output_tokens": 0}
         return {"model": asked.model, "answers": answers, "usage": usage}

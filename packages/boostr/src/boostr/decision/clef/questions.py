@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from boostr.decision.family import Kind
 from boostr.errors import QuestionError
 
 __all__ = ["Field", "check_body", "render"]
-
-Kind = Literal["noul", "choice", "score"]
 
 _SIDES = {
     "true": "The proposition is true or the answer is yes.",

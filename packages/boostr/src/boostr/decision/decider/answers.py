@@ -1,6 +1,6 @@
-"""From label logits to the decider's answers: temperature, probabilities, confidence and rounding.
+"""From probabilities to the decider's answers: confidence and rounding.
 
-Follows decider-ai 1.10.0 digit for digit: softmax in float32, all behind it in Python floats, `round` at the end.
+Follows decider-ai 1.10.0 digit for digit: everything in Python floats, `round` at the end.
 """
 
 from __future__ import annotations
@@ -9,22 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from boostr.decision.decider.questions import Shown
-from boostr.decision.family import Hidden
 
-__all__ = ["answer", "certainty", "choice_confidence", "combined", "probabilities", "score_confidence"]
+__all__ = ["answer", "certainty", "choice_confidence", "combined", "score_confidence"]
 
 _LITTLE = 1e-9  # stands for the sum where no level fits at all
-
-
-def probabilities(logits: Hidden, options: int, temperature: float) -> list[float]:
-    """softmax(z / T) over the first `options` labels, in float32."""
-    z = logits[:options].astype(np.float32) / np.float32(temperature)
-    e = np.exp(z - z.max())
-    found: list[float] = (e / e.sum(dtype=np.float32)).astype(np.float32).tolist()
-    return found
 
 
 def combined(fits: Sequence[float]) -> tuple[list[float], float]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from boostr.decision.family import CALIBRATION, TYPES
 from boostr.errors import ConfigError
 from boostr.formats.json_file import read_json_object
 
 __all__ = ["SIDECAR", "DeciderConfig", "Temperatures"]
 
 SIDECAR = "decider_config.json"
-TYPES = ("choice", "noul", "score")
 
 _KEYS = (
     'the keys are "choice", "noul" and "score" (a /decide "bool" field is "noul", a "scale" field is "score"; '
@@ -49,7 +49,7 @@ class Temperatures:
 
     def sources(self) -> dict[str, str]:
         """Per type, the file that its temperature comes from."""
-        return {kind: "blazr_calibration.json" if kind in self.fitted else SIDECAR for kind in TYPES}
+        return {kind: CALIBRATION if kind in self.fitted else SIDECAR for kind in TYPES}
 
 
 @dataclass(frozen=True, slots=True)

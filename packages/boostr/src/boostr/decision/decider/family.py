@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostr.decision.bodies import BodyField, checked_fields
-from boostr.decision.decider.answers import answer, probabilities
+from boostr.decision.bodies import BodyField, checked_fields, written_out
+from boostr.decision.decider.answers import answer
 from boostr.decision.decider.config import SIDECAR, DeciderConfig
 from boostr.decision.decider.questions import RowText, Shown, question_rows, render_question, render_state
 from boostr.decision.decider.rows import Prompt
-from boostr.decision.family import Hidden, Plan, Reading, Row
+from boostr.decision.family import TYPES, Hidden, Plan, Reading, Row, shared_tokens
+from boostr.decision.header import named_by_header
 from boostr.decision.heads.label_tokens import LabelTokenHead
-from boostr.errors import DecisionLimitError, NumericalError, QuestionError, TemplateError
+from boostr.decision.readout import finite, probabilities
+from boostr.errors import DecisionLimitError, QuestionError, TemplateError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -72,22 +74,11 @@ class Decider:
 
     @staticmethod
     def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
-        """Whether the sidecar lies there, or a GGUF header names this family and no other."""
-        if (directory / SIDECAR).is_file():
-            return True
-        decision = metadata.get(f"{metadata.get('general.architecture')}.decision.type")
-        if decision is not None:
-            return bool(decision == "decider")
-        name, tags = str(metadata.get("general.name", "")), metadata.get("general.tags") or ()
-        return (
-            str(metadata.get("general.basename", "")).lower() == "decider"
-            or name.lower().startswith(("decider ", "decider-"))
-            or {"one-pass", "system-one"} <= set(tags)
-        )
+        sidecar = (directory / SIDECAR).is_file()
+        return sidecar or named_by_header(metadata, "decider", ("decider ", "decider-"), {"one-pass", "system-one"})
 
     @staticmethod
     def check(directory: Path) -> None:
-        """Read the sidecar, so that what is wrong with it is told before weights are read. Raises ConfigError."""
         DeciderConfig.read(directory)
 
     @classmethod
@@ -99,10 +90,7 @@ class Decider:
         fitted: Mapping[str, float] | None = None,
         limits: DeciderLimits | None = None,
     ) -> Decider:
-        """The family around a loaded model. Raises ConfigError, TemplateError or TokenizerError.
-
-        fitted  temperatures by type that come before the sidecar's
-        """
+        """Raises ConfigError, TemplateError or TokenizerError."""
         config = DeciderConfig.read(directory)
         if not (directory / SIDECAR).is_file() and any(directory.glob("*.gguf")):
             warnings.warn(
@@ -125,11 +113,9 @@ class Decider:
             raise QuestionError("this server was started without image support")
         independent = given.get("independent", True)
         isolated = self.config.isolated_levels and independent
-        try:
+        with written_out():
             questions = {name: render_question(each, isolated) for name, each in given["questions"].items()}
             state = render_state(given["state"])
-        except RecursionError:
-            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         slots = [row for shown in questions.values() for row in question_rows(shown)]
         if not slots:
             return Plan((), 0, _Asked(questions, slots, 0))
@@ -141,7 +127,7 @@ class Decider:
         self._check_tokens(lengths)
         # Joined only now: a thousand rows behind the longest state would hold more memory than all that may run.
         rows = [Row([*context, *end.ids], [len(context) + read for read in end.reads]) for end in ends]
-        shared = len(context) + _common(ends) if len(rows) > 1 else 0
+        shared = len(context) + shared_tokens([list(end.ids) for end in ends]) if len(rows) > 1 else 0
         counted = shared + sum(length - shared for length in lengths)
         return Plan(rows, len(context), _Asked(questions, slots, counted))
 
@@ -149,7 +135,7 @@ class Decider:
         asked: _Asked = plan.request
         temperatures = self.config.temperatures
         read = [
-            probabilities(z, len(slot.options), temperatures.of(slot.kind, len(slot.options)))
+            probabilities(z[: len(slot.options)], temperatures.of(slot.kind, len(slot.options)), "the request")
             for slot, z in zip(asked.slots, self._logits(hidden), strict=True)
         ]
         return {
@@ -175,10 +161,7 @@ class Decider:
         """Label logits of every slot. Raises NumericalError where they are not finite."""
         if not len(hidden):
             return ()
-        logits = self._head(np.concatenate(hidden))
-        if not np.isfinite(logits).all():
-            raise NumericalError("the label logits are not finite: the model's weights are broken")
-        return list(logits)
+        return list(finite(self._head(np.concatenate(hidden)), "the request"))
 
     def _check_rows(self, rows: int) -> None:
         if rows > self.limits.rows:
@@ -211,7 +194,7 @@ def describe(config: DeciderConfig, limits: DeciderLimits) -> dict[str, Any]:
         "version": config.version,
         "layout": config.layout,
         "isolated_levels": config.isolated_levels,
-        "temperatures": {kind: temperatures.of(kind, 2) for kind in ("choice", "noul", "score")},
+        "temperatures": {kind: temperatures.of(kind, 2) for kind in TYPES},
         "temperature_by_options": None if rule is None else dict(zip(("a", "b", "min"), rule, strict=True)),
         "temperature_sources": temperatures.sources(),
         "limits": {
@@ -228,9 +211,3 @@ def describe(config: DeciderConfig, limits: DeciderLimits) -> dict[str, Any]:
 def _answers(questions: Mapping[str, Shown], read: Iterator[list[float]]) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, shown in questions.items():
         yield name, answer(shown, [next(read) for _ in question_rows(shown)])
-
-
-def _common(rows: Sequence[Row]) -> int:
-    """How many first tokens all rows share."""
-    first, last = min(rows, key=lambda row: list(row.ids)).ids, max(rows, key=lambda row: list(row.ids)).ids
-    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

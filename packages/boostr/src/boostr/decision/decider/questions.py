@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from boostr.decision.family import Kind
 from boostr.errors import QuestionError
 
 __all__ = ["RowText", "Shown", "question_rows", "render_question", "render_state"]
-
-Kind = Literal["choice", "noul", "score"]
 
 MAX_OPTIONS = 255
 LEVELS = range(2, 11)

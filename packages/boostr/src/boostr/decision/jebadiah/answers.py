@@ -1,4 +1,4 @@
-"""From label logits to Jebadiah's answers, as the vendor's server forms them: everything from probabilities rounded to
+"""From probabilities to Jebadiah's answers, as the vendor's server forms them: everything from them rounded to
 six places, so that options which tie after rounding go to the first.
 """
 
@@ -7,21 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from boostr.decision.family import Hidden
 from boostr.decision.jebadiah.questions import Shown
 
-__all__ = ["answer", "probabilities"]
-
-
-def probabilities(logits: Hidden, temperature: float) -> list[float]:
-    """softmax(z / T) in float32; NaN where logits are not finite, or overflow at a tiny T."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        z = logits.astype(np.float32) / np.float32(temperature)
-        e = np.exp(z - z.max())
-        found: list[float] = (e / e.sum(dtype=np.float32)).tolist()
-    return found
+__all__ = ["answer"]
 
 
 def answer(shown: Shown, p: Sequence[float]) -> dict[str, Any]:

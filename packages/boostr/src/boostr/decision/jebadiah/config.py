@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boostr.decision.family import CALIBRATION, TYPES
 from boostr.errors import ConfigError, FormatError
 from boostr.formats.json_file import MAX_JSON_BYTES, read_json_object
 
-__all__ = ["CONTRACT", "TEMPERATURES", "TYPES", "JebadiahConfig", "has_sidecar", "parse_temperatures"]
+__all__ = ["CONTRACT", "TEMPERATURES", "JebadiahConfig", "has_sidecar", "parse_temperatures"]
 
 _log = logging.getLogger(__name__)
 
 TEMPERATURES = "temperatures.json"
 CONTRACT = "prompt_contract.json"
 ADAPTER = "adapter_config.json"
-TYPES = ("choice", "noul", "score")
 
 # Of the vendor's renderer, whose prompt rows.py writes.
 PROMPT_SOURCE = "d2660ebec28bd3f1704235bda88d24a397c1c62475e740519cb8ef2d08f25fdd"
@@ -72,7 +72,7 @@ class JebadiahConfig:
 
     def sources(self) -> dict[str, str]:
         """Per type, the file that its temperature comes from."""
-        named = dict.fromkeys(self.temperatures, TEMPERATURES) | dict.fromkeys(self.fitted, "blazr_calibration.json")
+        named = dict.fromkeys(self.temperatures, TEMPERATURES) | dict.fromkeys(self.fitted, CALIBRATION)
         return {kind: named.get(kind, "none") for kind in TYPES}
 
     @property

@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostr.decision.family import Hidden, Plan, Reading, Row
+from boostr.decision.bodies import written_out
+from boostr.decision.family import TYPES, Hidden, Plan, Reading, Row, shared_tokens
+from boostr.decision.header import named_by_header
 from boostr.decision.heads.label_tokens import LabelTokenHead
-from boostr.decision.jebadiah.answers import answer, probabilities
-from boostr.decision.jebadiah.config import TYPES, JebadiahConfig, has_sidecar
+from boostr.decision.jebadiah.answers import answer
+from boostr.decision.jebadiah.config import JebadiahConfig, has_sidecar
 from boostr.decision.jebadiah.questions import Shown, render_questions, render_state
-from boostr.decision.jebadiah.rows import Cut, Head, Prompt, shared_tokens
-from boostr.errors import DecisionLimitError, NumericalError, QuestionError, TemplateError
+from boostr.decision.jebadiah.rows import Cut, Head, Prompt
+from boostr.decision.readout import finite, probabilities
+from boostr.errors import DecisionLimitError, QuestionError, TemplateError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
 
 __all__ = ["Jebadiah", "JebadiahLimits", "describe"]
-
-
-_Numbers = TypeVar("_Numbers", list[float], Hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +78,12 @@ class Jebadiah:
 
     @staticmethod
     def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
-        """Whether one of its sidecars lies there, or a GGUF header names this family and no other."""
-        if has_sidecar(directory):
-            return True
-        decision = metadata.get(f"{metadata.get('general.architecture')}.decision.type")
-        if decision is not None:
-            return bool(decision == "jebadiah")
-        tags = metadata.get("general.tags")
-        return (
-            str(metadata.get("general.basename", "")).lower() == "jebadiah"
-            or str(metadata.get("general.name", "")).lower().startswith("jebadiah")
-            or (isinstance(tags, Sequence) and "typed-decisions" in tags and "ainode" in tags)
+        return has_sidecar(directory) or named_by_header(
+            metadata, "jebadiah", ("jebadiah",), {"typed-decisions", "ainode"}
         )
 
     @staticmethod
     def check(directory: Path) -> None:
-        """Read the sidecars, so that what is wrong with them is told before weights are read. Raises FormatError."""
         JebadiahConfig.read(directory)
 
     @classmethod
@@ -105,10 +95,7 @@ class Jebadiah:
         fitted: Mapping[str, float] | None = None,
         limits: JebadiahLimits | None = None,
     ) -> Jebadiah:
-        """The family around a loaded model or variant. Raises ConfigError, TemplateError or TokenizerError.
-
-        fitted  temperatures by type that come before the sidecar's
-        """
+        """Raises ConfigError, TemplateError or TokenizerError."""
         if model.chat_template is None:
             raise TemplateError(f"{model.path} has no chat template, which Jebadiah's prompt is written in")
         config = replace(JebadiahConfig.read(directory), fitted=dict(fitted or {}))
@@ -123,12 +110,10 @@ class Jebadiah:
     def plan(self, body: Mapping[str, Any]) -> Plan:
         # Fields are checked in the order in which the vendor's server does.
         _require_model(body.get("model"))
-        try:
+        with written_out():
             questions = render_questions(body.get("questions"), self._most_options)
             state = render_state(body.get("state"))
             raw = _is_raw(body.get("calibration"))
-        except RecursionError:
-            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         if len(questions) > self.limits.rows:
             raise DecisionLimitError(
                 f"too many questions: the request has {len(questions)}, the limit is {self.limits.rows} "
@@ -143,7 +128,7 @@ class Jebadiah:
         answers = {}
         for name, shown, z in self._logits(asked, hidden):
             temperature = 1.0 if asked.raw else self.config.temperature(shown.kind)
-            answers[name] = answer(shown, _finite(name, probabilities(z, temperature)))
+            answers[name] = answer(shown, probabilities(z, temperature, f"question '{name}'"))
         temperatures = self.config.all_temperatures()
         body = {
             "model": self._model_name,
@@ -163,7 +148,7 @@ class Jebadiah:
         for name, shown, z in self._logits(plan.request, hidden):
             # The prompt shows true before false.
             order = slice(None, None, -1) if shown.kind == "noul" else slice(None)
-            found[name] = Reading(shown.kind, shown.names[order], _finite(name, z)[order])
+            found[name] = Reading(shown.kind, shown.names[order], finite(z, f"question '{name}'")[order])
         return found
 
     def describe(self) -> dict[str, Any]:
@@ -244,12 +229,6 @@ def describe(config: JebadiahConfig, limits: JebadiahLimits, labels: int | None 
             "levels": 10,
         },
     }
-
-
-def _finite(name: str, values: _Numbers) -> _Numbers:
-    if not np.isfinite(values).all():
-        raise NumericalError(f"question '{name}': the model produced no finite distribution, its weights are broken")
-    return values
 
 
 def _require_model(model: Any) -> None:

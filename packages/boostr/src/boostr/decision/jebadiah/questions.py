@@ -6,13 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from boostr.decision.family import Kind
 from boostr.errors import QuestionError
 
 __all__ = ["Shown", "render_question", "render_questions", "render_state", "user_text"]
-
-Kind = Literal["choice", "noul", "score"]
 
 LEVELS = range(2, 11)
 _TOO_MANY = (

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from boostr.chat import ChatTemplate
-from boostr.decision.family import Row
+from boostr.decision.family import Row, shared_tokens
 from boostr.decision.jebadiah.config import TEMPLATE_VARIABLES
 from boostr.decision.jebadiah.questions import Shown, user_text
 from boostr.errors import DecisionLimitError, TokenizerError
 from boostr.tokenizers.base import Tokenizer
 
-__all__ = ["Cut", "Head", "Label", "Prompt", "shared_tokens"]
+__all__ = ["Cut", "Head", "Label", "Prompt"]
 
 Cut = Literal["v2", "v2.1"]
 
@@ -154,9 +154,3 @@ class Prompt:
         ids = self.encode(self._probe + name)
         single = ids[:-1] == self._probe_ids and ids[-1] not in self._control
         return Label(name, ids[-1]) if single else None
-
-
-def shared_tokens(sequences: Sequence[list[int]]) -> int:
-    """How many first tokens all sequences have in common."""
-    first, last = min(sequences), max(sequences)
-    return next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

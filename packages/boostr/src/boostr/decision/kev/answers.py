@@ -1,4 +1,4 @@
-"""From pointer logits to Kev's answers: softmax in float32, sums and rounding in Python floats, four digits."""
+"""From probabilities to Kev's answers: sums and rounding in Python floats, four digits."""
 
 from __future__ import annotations
 
@@ -6,20 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from boostr.decision.family import Kind
 
-from boostr.decision.family import Hidden
-from boostr.decision.kev.questions import Kind
-
-__all__ = ["answer", "probabilities"]
-
-
-def probabilities(logits: Hidden, temperature: float) -> list[float]:
-    """softmax(z / T) in float32."""
-    z = logits.astype(np.float32) / np.float32(temperature)
-    e = np.exp(z - z.max())
-    found: list[float] = (e / e.sum(dtype=np.float32)).tolist()
-    return found
+__all__ = ["answer"]
 
 
 def answer(kind: Kind, keys: Sequence[str], p: Sequence[float], legend: Sequence[str] = ()) -> dict[str, Any]:

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from boostr.decision.family import Hidden, Plan, Row
-from boostr.decision.kev.answers import answer, probabilities
+from boostr.decision.bodies import written_out
+from boostr.decision.family import CALIBRATION, TYPES, Hidden, Plan, Row
+from boostr.decision.header import declared_family
+from boostr.decision.kev.answers import answer
 from boostr.decision.kev.config import HEAD, KevConfig
 from boostr.decision.kev.questions import Shown, check_body, render, render_question
 from boostr.decision.kev.rows import Delimited
-from boostr.errors import ConfigError, DecisionLimitError, NumericalError, QuestionError
+from boostr.decision.readout import probabilities
+from boostr.errors import ConfigError, DecisionLimitError
 
 if TYPE_CHECKING:
     from boostr.generate.language_model import LanguageModel
@@ -59,9 +60,11 @@ class Kev:
 
     @staticmethod
     def recognise(directory: Path, metadata: Mapping[str, Any]) -> bool:
-        """Whether a pointer head lies there, or a GGUF header names this family."""
-        decision = metadata.get(f"{metadata.get('general.architecture')}.decision.type")
-        return (directory / HEAD).is_file() or decision == "kev"
+        return (directory / HEAD).is_file() or declared_family(metadata) == "kev"
+
+    @staticmethod
+    def check(directory: Path) -> None:
+        KevConfig.read(directory)
 
     @classmethod
     def open(
@@ -72,7 +75,7 @@ class Kev:
         fitted: Mapping[str, float] | None = None,
         limits: KevLimits | None = None,
     ) -> Kev:
-        """The family around a loaded model: the base under Kev's adapter, or whole weights.
+        """`model` is the base under Kev's adapter, or whole weights.
 
         Raises ConfigError, FormatError, or TokenizerError for a base without Kev's delimiters.
         """
@@ -88,11 +91,9 @@ class Kev:
         Raises QuestionError, and DecisionLimitError for the state first, then for questions in order.
         """
         checked = check_body(body)
-        try:
+        with written_out():
             questions = {name: render_question(each) for name, each in checked["questions"].items()}
             text = render(checked["state"])
-        except RecursionError:
-            raise QuestionError("the request is nested too deep to be written out; flatten it") from None
         whole = self._rows.state(text)
         state = self._fitting(whole)
         rows = [self._row(state, shown) for shown in questions.values()]
@@ -110,9 +111,7 @@ class Kev:
         answers = {}
         for (name, shown), states in zip(asked.questions.items(), hidden, strict=True):
             logits = self.config.head(states[-1], states[:-1])
-            if not np.isfinite(logits).all():
-                raise NumericalError(f"the logits of question {name!r} are not finite: the model's weights are broken")
-            p = probabilities(logits, self.config.temperature_of(shown.kind))
+            p = probabilities(logits, self.config.temperature_of(shown.kind), f"question '{name}'")
             answers[name] = answer(shown.kind, shown.keys, p, shown.legend)
         usage = {"input_tokens": asked.input_tokens, "output_tokens": self._rows.count(json.dumps(answers))}
         body = {"model": asked.model, "answers": answers, "usage": usage, "latency_ms": 0.0}
@@ -146,9 +145,7 @@ class Kev:
 
 def describe(config: KevConfig, limits: KevLimits) -> dict[str, Any]:
     """What a Kev says of itself, known without its weights."""
-    sources = {
-        kind: "blazr_calibration.json" if kind in config.fitted else HEAD for kind in ("choice", "noul", "score")
-    }
+    sources = {kind: CALIBRATION if kind in config.fitted else HEAD for kind in TYPES}
     return {
         "family": "kev",
         "readout": "pointer",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from boostr.decision.family import Kind
 from boostr.errors import QuestionError
 
 __all__ = ["Shown", "check_body", "render", "render_question"]
-
-Kind = Literal["noul", "choice", "score"]
 
 OPTIONS = range(1, 256)
 
