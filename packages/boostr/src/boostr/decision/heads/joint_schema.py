@@ -20,7 +20,7 @@ from boostr.formats.json_file import read_json_object
 from boostr.formats.safetensors import SafeTensorsFile
 from boostr.quant import take_rows
 from numr import Tensor
-from numr.nn import gelu
+from numr import nn as F
 
 __all__ = ["CONFIG", "WEIGHTS", "JointSchemaConfig", "JointSchemaHead", "Question"]
 
@@ -211,10 +211,8 @@ class JointSchemaHead:
         return np.asarray(out @ self._w[stem + "out_proj.weight"].T + self._w[stem + "out_proj.bias"])
 
     def _norm(self, name: str, x: Hidden) -> Hidden:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        variance = np.mean(centred * centred, axis=-1, keepdims=True)
-        scaled = centred / np.sqrt(variance + np.float32(_EPS))
-        return np.asarray(scaled * self._w[name + ".weight"] + self._w[name + ".bias"])
+        weight, bias = Tensor(self._w[name + ".weight"]), Tensor(self._w[name + ".bias"])
+        return np.asarray(F.layer_norm(Tensor(np.ascontiguousarray(x)), weight, bias, _EPS))
 
     def _linear(self, name: str, x: Hidden) -> Hidden:
         return np.asarray(x @ self._w[name + ".weight"].T + self._w[name + ".bias"])
@@ -228,7 +226,7 @@ class JointSchemaHead:
 
 def gelu_rows(x: Hidden) -> Hidden:
     """The exact GELU, by the error function; its tanh form is off by 1e-3."""
-    return np.asarray(gelu(Tensor(np.ascontiguousarray(x, np.float32)), approximate=False))
+    return np.asarray(F.gelu(Tensor(np.ascontiguousarray(x)), approximate=False))
 
 
 def _read(file: SafeTensorsFile, shapes: Shapes) -> Weights:
@@ -255,5 +253,4 @@ def _cosine(a: Hidden, b: Hidden, least: float) -> Hidden:
 
 
 def _softmax(x: Hidden) -> Hidden:
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+    return np.asarray(F.softmax(Tensor(np.ascontiguousarray(x))))
