@@ -21,6 +21,7 @@ from boostr.errors import ConfigError, NumericalError, WeightsError
 from boostr.formats.safetensors import SafeTensorsFile
 from numr import Tensor
 
+from ..alike import assert_same_answers
 from .goldens import DATA, golden
 
 HEAD, E2E = DATA / "head", DATA / "e2e"
@@ -79,7 +80,7 @@ def test_a_tiny_model_end_to_end(model: boostr.LanguageModel, case: dict) -> Non
     fields = plan.request.fields
     exact = {field.name: answer(field, p) for field, p in zip(fields, case["probabilities_f32"], strict=True)}
     assert json.dumps(exact) == json.dumps(case["response"]["answers"])
-    assert_nearly(family.answer(plan, hidden), case["response"])
+    assert_same_answers(family.answer(plan, hidden), case["response"])
 
 
 def test_attention_in_blocks_of_queries(inputs: dict[str, Hidden], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,20 +104,6 @@ def test_broken_numbers_are_an_error_and_no_answer(model: boostr.LanguageModel) 
     broken = np.full((len(plan.rows[0].ids), model.network.hidden_size), np.nan, np.float32)
     with pytest.raises(NumericalError, match="'q'"):
         family.answer(plan, [broken])
-
-
-def assert_nearly(found: object, expected: object) -> None:
-    """Equal but for one step of a fourth digit, in the same order of keys."""
-    if isinstance(expected, dict):
-        assert isinstance(found, dict)
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_nearly(found[key], expected[key])
-    elif isinstance(expected, float):
-        assert isinstance(found, float)
-        assert abs(found - expected) <= 1.01e-4
-    else:
-        assert found == expected
 
 
 def test_vision_tensors_are_named_in_the_report(model: boostr.LanguageModel) -> None:

@@ -27,16 +27,3 @@ def prompt_of(config: DeciderConfig) -> Prompt:
 def joined(context: list[int], end: Row) -> Row:
     """A whole row of its context and what is behind it."""
     return Row([*context, *end.ids], [len(context) + read for read in end.reads])
-
-
-def assert_same_answers(found: Any, expected: Any, step: float = 1.01e-4) -> None:
-    """Equal but for one step of the last digit of a number, in the same order of keys."""
-    if isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_same_answers(found[key], expected[key], 0.0101 if key == "score" else step)
-    elif isinstance(expected, float):
-        assert isinstance(found, float)
-        assert abs(found - expected) <= step
-    else:
-        assert (type(found), found) == (type(expected), expected)

@@ -39,15 +39,3 @@ def jebadiah(config: JebadiahConfig, **limits: Any) -> Jebadiah:
     prompt = small_prompt()
     head = Given([label.id for label in prompt.labels])
     return Jebadiah(config, prompt, head, JebadiahLimits(**limits), "jebadiah-tiny")
-
-
-def assert_same_answers(found: Any, expected: Any, tolerance: float = 2e-6) -> None:
-    """Equal in the same order of keys, numbers within the tolerance."""
-    if isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_same_answers(found[key], expected[key], tolerance)
-    elif isinstance(expected, float):
-        assert abs(found - expected) <= tolerance
-    else:
-        assert (type(found), found) == (type(expected), expected)

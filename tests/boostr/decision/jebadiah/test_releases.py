@@ -19,7 +19,8 @@ from boostr.decision.load import recognise
 from boostr.errors import ConfigError, FormatError
 from tests.boostr.models.gguf_of_qwen35 import described_tensors, write_qwen35_gguf_of
 
-from .goldens import DATA, TINY, assert_same_answers, golden
+from ..alike import assert_same_answers
+from .goldens import DATA, TINY, golden
 
 GOLDEN = golden("tiny_e2e")
 SIDECARS = DATA / "tiny_sidecars"

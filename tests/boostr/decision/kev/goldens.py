@@ -24,15 +24,3 @@ def head_alone(name: str, directory: Path) -> Path:
     shutil.copy(DATA / "head" / name / "head.pt", directory)
     shutil.copy(DATA / "e2e" / "kev-tiny" / "adapter_config.json", directory)
     return directory
-
-
-def assert_same_answers(found: Any, expected: Any, step: float = 1.01e-4) -> None:
-    """Equal but for one step of the last digit of a number, in the same order of keys."""
-    if isinstance(expected, dict):
-        assert list(found) == list(expected)
-        for key in expected:
-            assert_same_answers(found[key], expected[key], step)
-    elif isinstance(expected, float):
-        assert abs(found - expected) <= step
-    else:
-        assert (type(found), found) == (type(expected), expected)

@@ -14,7 +14,8 @@ from boostr.decision.kev.answers import answer
 from boostr.decision.readout import probabilities
 from boostr.errors import DecisionLimitError, NumericalError
 
-from .goldens import assert_same_answers, golden, head_alone, small_rows
+from ..alike import assert_same_answers
+from .goldens import golden, head_alone, small_rows
 
 CASES = golden("cases")
 

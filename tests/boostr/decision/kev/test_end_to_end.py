@@ -21,7 +21,8 @@ from boostr.formats.torch_pickle import load_torch_file
 from boostr.peft import PeftAdapter
 from tests.boostr.formats.raw_torch import save_torch
 
-from .goldens import DATA, assert_same_answers, golden, head_alone
+from ..alike import assert_same_answers
+from .goldens import DATA, golden, head_alone
 
 CASES = golden("e2e/requests")
 BASE = DATA / "e2e" / "base"
