@@ -35,7 +35,9 @@ _BACKLOG = 1024
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STUCK_SECONDS = 10.0  # beyond the drain, for the steps in progress to end
 _FLUSH_SECONDS = 2.0  # for the last error events to leave
-_IDLE_SECONDS = 5.0  # a connection without a request, or with half the head of one
+# A connection without a request, or with half the head of one. Clients reuse theirs for five seconds (httpx): to close
+# in that very moment would lose a request.
+_IDLE_SECONDS = 15.0
 _CLOSE_SECONDS = 1.0  # for Hypercorn to close what is still open
 
 
